@@ -518,12 +518,11 @@ static bool leave (struct lead *ck, const char *name, writer_f *write)
         snprintf (path, sizeof (path), "%s/%s.json", dir, name);
     else
         snprintf (path, sizeof (path), "%s", ck->opts->result);
-    if (name && mkdir (dir, 0777) < 0 && errno != EEXIST)
-        error_errno (&err, "cannot make %s", dir);
-    else if (write && (out = file_create (path, &err)))
+    if ((!name || file_make_dir (dir, &err) == 0) && write
+        && (out = file_create (path, &err)))
         rc = file_finish (out, write (ck, file_stream (out), &err), &err);
     if (rc < 0)
-        step_drop_file (path);
+        file_remove (path);
     if (rc < 0 && write)
         fprintf (ck->report, "pmm: %s\n", err.text);
     return rc == 0;

@@ -36,6 +36,7 @@
 #include "probe/tests.h"
 #include "util/alloc.h"
 #include "util/conf.h"
+#include "util/file.h"
 #include "util/json.h"
 #include "util/options.h"
 #include "util/site.h"
@@ -178,7 +179,7 @@ static int run (struct probe_args *args)
         ports_say_traffic (&args->watch, args->nonce, stderr);
     if (watchdog.prints) {
         if (!result.samples && args->lead.result
-            && step_drop_file (args->lead.result))
+            && file_remove (args->lead.result))
             fprintf (stderr, "pmm: removed %s, the result of an earlier "
                      "check\n", args->lead.result);
         rc = print_result (args, &result);

@@ -45,14 +45,6 @@ struct watchdog watchdog = { .nonce = "" };
 static char record[256];
 static char sentence[256];
 
-bool step_drop_file (const char *path)
-{
-    struct stat st;
-
-    return lstat (path, &st) == 0 && S_ISREG (st.st_mode)
-           && unlink (path) == 0;
-}
-
 static void on_alarm (int signum)
 {
     bool prints = watchdog.prints;
@@ -60,7 +52,7 @@ static void on_alarm (int signum)
 
     (void)signum;
     if (prints && watchdog.result)
-        step_drop_file (watchdog.result);
+        file_remove (watchdog.result);
     n = prints ? write (STDOUT_FILENO, record, strlen (record))
                : write (STDERR_FILENO, sentence, strlen (sentence));
     _exit (prints && n >= 0 ? ERROR_WORLD : watchdog.status);

@@ -35,11 +35,6 @@ extern struct watchdog {
 
 void watchdog_start (void);
 
-/* Remove the file that an earlier check left at path. Return true if there was
- * one and it is gone. Safe in signal handlers.
- */
-bool step_drop_file (const char *path);
-
 /* Roster: what the processes publish before they can use the transport, and the
  * members and peers that follow from it. All see the same blobs, so all have
  * the same roster. If they do not, because a node answered only some of them,

@@ -458,7 +458,7 @@ struct outfile {
     FILE *fp;
     int fd;     /* that fp writes to */
     int dir;    /* -1: written in place: standard output, a pipe, a device */
-    mode_t mode; /* 0: by the umask */
+    mode_t mode; /* 0: that of the file that it replaces, or by the umask */
     bool lasting; /* synced to disk before it is renamed */
     bool fresh;   /* replaces nothing */
     char *path; /* for people */
@@ -558,8 +558,10 @@ static int open_in_place (struct outfile *out, const struct file_way *w,
         return errno == ENOENT ? 0 : stuck (w, err);
     if (fstat (fd, &st) < 0)
         stuck (w, err);
-    else if (S_ISREG (st.st_mode))
+    else if (S_ISREG (st.st_mode)) {
+        out->mode = st.st_mode & 0777;
         rc = 0;
+    }
     else if (S_ISDIR (st.st_mode)) {
         errno = EISDIR;
         stuck (w, err);
@@ -631,7 +633,7 @@ static struct outfile *create (const char *path, mode_t mode, bool lasting,
     else
         rc = open_output (out, !mode, err);
     if (rc == 0
-        && ((mode && fchmod (out->fd, mode) < 0)
+        && ((out->mode && fchmod (out->fd, out->mode) < 0)
             || !(out->fp = fopencookie (out, "w", io))))
         rc = error_errno (err, "cannot write %s", out->path);
     if (rc == 0) {
@@ -777,4 +779,29 @@ int file_finish (struct outfile *out, int rc, struct error *err)
         return file_commit (out, err);
     file_abort (out);
     return -1;
+}
+
+bool file_remove (const char *path)
+{
+    struct file_way w;
+    struct stat st;
+    bool removed = go (&w, path, geteuid (), false, false, false, NULL) == 0
+                   && fstatat (w.dir, w.left, &st, AT_SYMLINK_NOFOLLOW) == 0
+                   && S_ISREG (st.st_mode)
+                   && unlinkat (w.dir, w.left, 0) == 0;
+
+    shut (w.dir);
+    return removed;
+}
+
+int file_make_dir (const char *path, struct error *err)
+{
+    struct file_way w;
+    int rc = go (&w, path, geteuid (), false, false, true, err);
+
+    if (rc == 0 && *w.left && mkdirat (w.dir, w.left, 0777) < 0
+        && errno != EEXIST)
+        rc = error_errno (err, "cannot make %s", path);
+    shut (w.dir);
+    return rc;
 }

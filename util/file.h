@@ -6,6 +6,7 @@
 #define UTIL_FILE_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -80,7 +81,7 @@ char *file_slurp_text (FILE *fp, const char *name, size_t max,
  * noticed) and path unchanged. file_abort discards the output. file_finish
  * commits if rc, the writer's result, is not negative; else it discards the
  * output and returns -1. All free `out`; NULL is safe for file_abort. The mode
- * is 0666 minus the umask.
+ * is that of the file that was there, or 0666 minus the umask.
  *
  * If path is a symbolic link, its target is replaced, as long as the links on
  * the way are safe: a link of another user in a directory like /tmp is not
@@ -123,5 +124,14 @@ FILE *file_stream (struct outfile *out);
 int file_commit (struct outfile *out, struct error *err);
 void file_abort (struct outfile *out);
 int file_finish (struct outfile *out, int rc, struct error *err);
+
+/* Remove the regular file that file_create would replace; a link at the end of
+ * path stays. Return whether there was one and it is gone. Safe in signal
+ * handlers.
+ */
+bool file_remove (const char *path);
+
+/* Make a directory, as file_create makes a file; 0 also if there is one. */
+int file_make_dir (const char *path, struct error *err);
 
 #endif /* UTIL_FILE_H */

@@ -22,7 +22,9 @@
  *                  another is told to the site. If the leader has none, another's
  *                  counts, but as UNKNOWN: nothing in it is clean. A leader can
  *                  invent all samples, so the policy acts on two audits that no
- *                  single node decides, to drain and to resume alike.
+ *                  single node decides, to drain and to resume alike. Not held:
+ *                  the label is written by the node's slurmstepd, so that who
+ *                  changes that prints as the leader.
  *   its samples    A pair is measured from both of its ends, each of which
  *                  reports its own. A liar makes its own pairs slow, or fast: its
  *                  own cable's, and that of a node with no other partner, which

@@ -553,11 +553,31 @@ static void check_version (struct ledger *l, enum ledger_mode mode)
     db_end (l, 0);
 }
 
+/* What SQLite may open beside the ledger, and is not a regular file: it would
+ * wait for a pipe for ever. NULL: nothing.
+ */
+static const char *odd_beside (const char *path)
+{
+    static const char *const suffix[] = { "-journal", "-wal", "-shm" };
+    const char *odd = NULL;
+
+    for (size_t i = 0; i < sizeof (suffix) / sizeof (suffix[0]) && !odd; i++) {
+        char *name = xasprintf ("%s%s", path, suffix[i]);
+        struct stat st;
+
+        if (lstat (name, &st) == 0 && !S_ISREG (st.st_mode))
+            odd = suffix[i];
+        free (name);
+    }
+    return odd;
+}
+
 /* Check the directory and, if it exists, the file. Return whether it exists. */
 static bool check_place (struct ledger *l, enum ledger_mode mode)
 {
     const char *slash = strrchr (l->path, '/');
     char dir[PATH_MAX] = ".";
+    const char *odd;
     struct error why;
     struct stat st;
     bool exists;
@@ -577,6 +597,8 @@ static bool check_place (struct ledger *l, enum ledger_mode mode)
         db_refuse (l, errno, "%s", why.text);
     else if (exists && !S_ISREG (st.st_mode))
         db_refuse (l, EINVAL, "is not a regular file");
+    else if (exists && (odd = odd_beside (l->path)))
+        db_refuse (l, EINVAL, "its %s is not a regular file", odd);
     else if (exists && (st.st_mode & 022))
         db_refuse (l, EPERM, "others may write it");
     else if (exists && mode != LEDGER_READ && st.st_uid != geteuid ())

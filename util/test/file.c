@@ -329,6 +329,10 @@ static void test_output (void)
     ok (file_finish (out, 0, NULL) == 0 && entries ("o") == 1
             && !strcmp (contents ("o/f"), "two"),
         "finished where it did not: there");
+    ok (chmod ("o/f", 0600) == 0
+            && file_finish (file_create ("o/f", NULL), 0, NULL) == 0
+            && stat ("o/f", &st) == 0 && (st.st_mode & 07777) == 0600,
+        "what replaces a file has its mode");
     file_abort (NULL);
 
     ok (symlink ("f", "o/link") == 0, "a link");
@@ -430,6 +434,7 @@ static void test_links (void)
         { 8, "project/theirs", "" },
         { 8, "tmp/roots", "" },
     };
+    struct error err;
 
     if (geteuid () != 0) {
         skip ("needs root");
@@ -461,6 +466,21 @@ static void test_links (void)
         ok (!strcmp (contents ("home/f"), *tab[i].error ? "old" : "new"),
             "the file is %s", *tab[i].error ? "as it was" : "written");
     }
+    ok (!file_remove ("tmp/dir/f") && !file_remove ("tmp/own")
+            && access ("home/f", F_OK) == 0,
+        "nor is it removed through a link, or a link itself");
+    ok (file_make_dir ("tmp/dir/new", &err) < 0
+            && strstr (err.text, "the link dir belongs to user 7")
+            && access ("home/new", F_OK) < 0,
+        "nor a directory made: %s", err.text);
+    ok (file_make_dir ("home/new", &err) == 0
+            && file_make_dir ("home/new/", &err) == 0
+            && !file_remove ("home/new") && rmdir ("home/new") == 0,
+        "... but by its own name; no file is removed there");
+    ok (file_remove ("home/f") && access ("home/f", F_OK) < 0
+            && !file_remove ("home/f"),
+        "a file is removed by its name");
+    put ("home/f", "old");
 }
 
 /* Each kind of file, whoever owns it, by its name and by each kind of link to it:
