@@ -231,6 +231,8 @@ static void test_places (void)
         { "older", LEDGER_WRITE, ERROR_INPUT, "move the file away" },
         { "older", LEDGER_READ, ERROR_INPUT, "move the file away" },
         { "empty", LEDGER_READ, ERROR_INPUT, "is empty: an audit has to" },
+        { "piped", LEDGER_READ, ERROR_INPUT, "its -journal is not a regular" },
+        { "piped", LEDGER_WRITE, ERROR_INPUT, "its -journal is not a regular" },
     };
     struct ledger *l;
 
@@ -245,7 +247,9 @@ static void test_places (void)
     tell ("newer", "PRAGMA user_version = 99");
     ledger_close (fresh ("older"));
     tell ("older", "PRAGMA user_version = 5; DROP TABLE flow");
-    ok (symlink ("newer", "link") == 0, "a link");
+    ledger_close (fresh ("piped"));
+    ok (symlink ("newer", "link") == 0 && mkfifo ("piped-journal", 0600) == 0,
+        "a link, and a pipe");
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         memset (&err, 0, sizeof (err));
         l = ledger_open (tab[i].path, tab[i].mode, &err);
