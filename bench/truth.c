@@ -19,6 +19,8 @@
 #define PROFILE_NS 1000.0
 #define FIRMWARE_NS 50.0
 #define LONGER_NS 150.0 /* 30 m */
+#define MISSED_NS 700.0
+#define UPGRADE_NS 400.0
 
 const struct network_case network_cases[] = {
     { "128", 8, 0 },       { "432", 12, 0 },
@@ -51,6 +53,9 @@ static const struct condition kinds[] = {
     { "long", 0, .change = CHANGE_LENGTH },
     { "firmware", 0, .change = CHANGE_FIRMWARE },
     { "lft", 0, .change = CHANGE_ROUTES },
+    { "missed", 0, .change = CHANGE_MISSED },
+    { "faster", 0, .change = CHANGE_FASTER },
+    { "slower", 0, .change = CHANGE_SLOWER },
 };
 
 bool condition_parse (struct condition *c, const char *word)
@@ -75,7 +80,9 @@ bool condition_parse (struct condition *c, const char *word)
         c->flows = flows;
         c->stay = !strcmp (name, "flows-stay");
         c->excess_ns = atof (slash + 1 + len);
-        c->share = c->excess_ns / (c->change == CHANGE_PROFILE ? 1 : 100);
+        c->share = c->excess_ns
+                   / (c->change == CHANGE_PROFILE || c->change >= CHANGE_MISSED
+                          ? 1 : 100);
         return c->noise != NULL;
     }
     return false;
@@ -174,6 +181,20 @@ static void slow_switch (struct truth *t, uint32_t sw)
             t->latency[l] += FIRMWARE_NS;
 }
 
+/* Upgrade all hosts but the first n. */
+static void upgrade (struct truth *t, double ns, double loopback_ns,
+                     const char *const *host, size_t n)
+{
+    for (size_t h = 0; h < t->f->nhosts; h++) {
+        size_t i = 0;
+
+        while (i < n && strcmp (host[i], t->f->host[h].name) != 0)
+            i++;
+        if (i == n)
+            truth_slow_host (t, t->f->host[h].name, ns, loopback_ns);
+    }
+}
+
 void truth_change (struct truth *t, const struct condition *c,
                    struct pathset *job, const char *const *host, size_t n)
 {
@@ -190,6 +211,15 @@ void truth_change (struct truth *t, const struct condition *c,
         break;
     case CHANGE_FIRMWARE:
         slow_switch (t, t->net->link[truth_cable (t, job)].end[0]);
+        break;
+    case CHANGE_MISSED:
+        upgrade (t, 0, MISSED_NS, host, (size_t)c->share);
+        break;
+    case CHANGE_FASTER:
+        upgrade (t, -UPGRADE_NS, 0, host, (size_t)c->share);
+        break;
+    case CHANGE_SLOWER:
+        upgrade (t, UPGRADE_NS, 0, host, (size_t)c->share);
         break;
     default:
         break;

@@ -34,9 +34,13 @@ enum fault { FAULT_LINK, FAULT_ARC, FAULT_SWITCH, FAULT_ROUTE, FAULT_HOST_END,
  * slower each way, their loopbacks too; fec5, fec100: this percentage of the
  * links takes 100 to 200 ns more; long2: 2 % of the links are 30 m longer;
  * firmware: a switch takes 50 ns more; lft5: 5 % of the tables' entries differ.
+ * missed1, faster1, slower1: an upgrade left out this many hosts of the job; the
+ * loopbacks of all others are 700 ns slower, or their links take 400 ns less, or
+ * more, each way.
  */
 enum change { CHANGE_NONE, CHANGE_PROFILE, CHANGE_FEC, CHANGE_LENGTH,
-              CHANGE_FIRMWARE, CHANGE_ROUTES };
+              CHANGE_FIRMWARE, CHANGE_ROUTES, CHANGE_MISSED, CHANGE_FASTER,
+              CHANGE_SLOWER };
 
 struct condition {
     const char *name;
@@ -49,7 +53,7 @@ struct condition {
     bool flows, stay; /* others' flows; they are the same in all audits */
     const struct noise_kind *noise;
     enum change change;
-    double share; /* share of what changes; profiles: how many */
+    double share; /* share of what changes; hosts: how many */
 };
 
 /* Parse "NOISE/FAULT"; the word is borrowed. Besides the noises of simulate,

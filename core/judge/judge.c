@@ -105,7 +105,12 @@ struct judgement {
     struct explanation ex;
     const struct member *face[CAUSES_MAX]; /* what each cause most likely is */
     size_t disturbed;                      /* rows disturbed by traffic */
-    bool shifted;     /* a whole class differs by as much as a FAIL */
+    bool shifted;     /* a whole class is slower by as much as a FAIL */
+    struct class_shift {
+        uint32_t class_id;
+        double ns; /* by which all its links differ */
+    } shift[CAUSES_MAX];
+    size_t nshifts;
     size_t unjudged;  /* links, due to traffic to a host end */
     bool *distrusted; /* [nlinks] loopbacks by host link, see distrust () */
     size_t ndistrusted;
@@ -523,6 +528,8 @@ static bool is_traffic (const struct judgement *j, size_t number)
 
     if (!j->face[number] || kind_of (j, number) == SUSPECT_ROW)
         return true;
+    if (kind_of (j, number) == SUSPECT_CLASS)
+        return false;
     if (is_links (j, number))
         return n == 1 && j->model.nrows > ROWS_FEW
                && o[*row].rounds < ROUNDS_ENOUGH && !is_tight (j, &o[*row]);
@@ -870,6 +877,8 @@ static void judge_class (struct judgement *j, size_t number)
             name = info->class_name;
     }
     j->shifted |= much;
+    j->shift[j->nshifts++] = (struct class_shift){
+        j->face[number]->suspect.index, c->excess_ns };
     verdict_limit (j->verdict, much ? VERDICT_UNKNOWN : VERDICT_OK,
                    "all links of class %s differ by %+.0f ns from the "
                    "expected value; this shift was removed",
@@ -882,6 +891,38 @@ static bool has_suspect (const struct finding *f, uint32_t link)
         if (f->suspect[k] == link)
             return true;
     return false;
+}
+
+/* By how much the class of a link got faster as a whole, ns. */
+static double class_gain (const struct judgement *j, uint32_t link)
+{
+    double ns = 0;
+
+    for (size_t i = 0; i < j->nshifts; i++)
+        if (j->shift[i].class_id == j->net->link[link].class_id)
+            ns = fmax (ns, -j->shift[i].ns);
+    return ns;
+}
+
+/* Nothing FAILs that is not slower than it was itself: what lags behind a class
+ * that got faster is a WARN.
+ */
+static void judge_laggard (const struct judgement *j, struct finding *f)
+{
+    double gain = 0;
+    char *why;
+
+    for (size_t k = 0; k < f->nsuspects; k++)
+        gain = fmax (gain, class_gain (j, f->suspect[k]));
+    if (gain == 0 || !judge_fails (j->opts, f->excess_ns, f->stderr_ns)
+        || judge_fails (j->opts, f->excess_ns - gain, f->stderr_ns))
+        return;
+    if (f->level == VERDICT_FAIL)
+        f->level = VERDICT_WARN;
+    why = xasprintf ("%s; the others of its class take %.0f ns less than "
+                     "before: was it left out of an upgrade?", f->why, gain);
+    free (f->why);
+    f->why = why;
 }
 
 /* Links that a wrong route may not cross are UNKNOWN below its excess. */
@@ -905,6 +946,9 @@ static void judge_causes (struct judgement *j)
             judge_class (j, i);
         else
             judge_cause (j, i);
+    for (size_t i = 0; i < v->nfindings; i++)
+        if (v->finding[i].kind != FINDING_ROUTE)
+            judge_laggard (j, &v->finding[i]);
     for (size_t i = 0; i < v->nfindings; i++)
         for (size_t k = 0; k < v->nfindings; k++)
             spread_doubt (&v->finding[k], &v->finding[i]);

@@ -31,7 +31,9 @@
  *               FailExcess, e > FailSpread s, e - 3 s is still a WARN, and the
  *               excess is above a baseline. Not a FAIL if a slow switch is as
  *               likely, or a host without a loopback may run differently,
- *               or others' traffic met all messages across it
+ *               others' traffic met all messages across it, or its class
+ *               got faster by so much: nothing FAILs that is not slower than
+ *               it was itself
  *   sound       e + 2 s <= FailExcess, with all causes in the model
  *   not judged  neither. A limit names these links; the verdict is UNKNOWN if
  *               one is a host end, or if they are more than NotJudgedShare

@@ -773,6 +773,72 @@ static uint32_t busiest_beside (const struct job *job, const struct samples *s,
     return best;
 }
 
+/* All hosts but that of a link get faster, */
+static void upgrade_hosts (struct job *job, struct samples *s, uint32_t link)
+{
+    for (size_t i = 0; i < s->nsamples; i++)
+        for (size_t j = 0; j < job->m; j++)
+            if (job->net->info[job->link[j]].kind == LINK_HOST
+                && job->link[j] != link)
+                shift (&s->sample[i],
+                       -400 * crosses (job, &s->sample[i], job->link[j]));
+}
+
+/* ... or have slower loopbacks, and round trips as before; */
+static void upgrade_loopbacks (struct job *job, struct samples *s,
+                               uint32_t link)
+{
+    for (size_t i = 0; i < s->nloopbacks; i++)
+        for (int q = 0; q < RTT_COUNT; q++)
+            s->loopback[i].rtt_ns[q]
+                += 700 * (pathset_end_link (job->ps, s->loopback[i].end)
+                          != link);
+}
+
+/* ... and that link gets slower meanwhile. */
+static void upgrade_beside (struct job *job, struct samples *s, uint32_t link)
+{
+    upgrade_hosts (job, s, link);
+    for (size_t i = 0; i < s->nsamples; i++)
+        shift (&s->sample[i], 1000 * crosses (job, &s->sample[i], link));
+}
+
+/* Nothing FAILs that is not slower than it was itself. */
+static void test_upgrades (void)
+{
+    static const struct {
+        const char *what;
+        change_f change;
+        enum verdict_status status;
+    } tab[] = {
+        { "others got faster", upgrade_hosts, VERDICT_WARN },
+        { "others' loopbacks got slower", upgrade_loopbacks, VERDICT_WARN },
+        { "and it got slower", upgrade_beside, VERDICT_FAIL },
+    };
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+    struct job job;
+
+    job_open (&job, net, NODES, 5, 99);
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        struct samples *s = job_samples (&job, 5, 99);
+        uint32_t link = busiest (&job, s, LINK_HOST);
+        struct verdict *v = job_check (&job, 5, 99, true, tab[i].change, link);
+
+        /* loopbacks are findings, too */
+        ok (v->status == tab[i].status && v->nfindings >= 1
+                && names (v->finding, link)
+                && (v->status == VERDICT_FAIL
+                    || strstr (v->finding->why, "left out of an upgrade")),
+            "a host was left out of an upgrade, %s: %s", tab[i].what,
+            verdict_status_name (v->status));
+        print (v);
+        verdict_destroy (v);
+        samples_destroy (s);
+    }
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
 /* Two hosts are slow, and one of them carries others' traffic, which fills a
  * switch link on its way, too: it is UNKNOWN, for what it carries, the other
  * one FAILs as if it were alone, and what is full is not measured again.
@@ -1383,6 +1449,7 @@ int main (int argc, char **argv)
 
     test_example ();
     test_cases ();
+    test_upgrades ();
     test_busy ();
     test_ranks ();
     test_first ();
