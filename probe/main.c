@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -45,6 +46,7 @@
 enum {
     NONCE_MAX = 32,
     EXIT_FOR_FAIL = 1,
+    UNREAD_MS = 250, /* for srun to read a record */
 };
 
 struct probe_args {
@@ -183,6 +185,10 @@ static int run (struct probe_args *args)
             fprintf (stderr, "pmm: removed %s, the result of an earlier "
                      "check\n", args->lead.result);
         rc = print_result (args, &result);
+        /* srun -K1 may drop what it has not read when a task ends like this; who
+         * reads the record ends the step */
+        if (rc != 0 && args->named)
+            poll (NULL, 0, UNREAD_MS);
     }
     else {
         if (rc < 0)
