@@ -52,8 +52,8 @@
 #include "prolog/act/facts.h"
 #include "prolog/audit/partners.h"
 #include "prolog/serve/duty.h"
-#include "util/json.h"
 #include "util/alloc.h"
+#include "util/json.h"
 #include "util/sort.h"
 
 enum {
@@ -546,8 +546,8 @@ static void run (const struct network_case *net, const struct condition *how)
             sums.right[1] + sums.right[2],
             sums.right[1] + sums.right[2] + sums.right[3],
             sums.right[1] + sums.right[2] + sums.right[3] + sums.right[4],
-            sums.wrong, sums.told, sums.amiss, sums.fail, sums.among, sums.led, sums.crowded,
-            sums.untold);
+            sums.wrong, sums.told, sums.amiss, sums.fail, sums.among, sums.led,
+            sums.crowded, sums.untold);
     fflush (stdout);
     conf_clear (site_options, &t.site);
     plan_destroy (t.sweep);

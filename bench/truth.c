@@ -62,13 +62,14 @@ bool condition_parse (struct condition *c, const char *word)
 {
     const char *slash = strchr (word, '/');
     char name[16];
-    bool flows;
+    bool flows, stay;
 
     if (!slash || slash - word >= (ptrdiff_t)sizeof (name))
         return false;
     memcpy (name, word, slash - word);
     name[slash - word] = '\0';
-    flows = !strncmp (name, "flows", 5);
+    stay = !strcmp (name, "flows-stay");
+    flows = stay || !strcmp (name, "flows");
     for (size_t i = 0; i < COUNT (kinds); i++) {
         size_t len = strlen (kinds[i].name);
 
@@ -78,7 +79,7 @@ bool condition_parse (struct condition *c, const char *word)
         c->name = word;
         c->noise = noise_find (flows ? "calm" : name);
         c->flows = flows;
-        c->stay = !strcmp (name, "flows-stay");
+        c->stay = stay;
         c->excess_ns = atof (slash + 1 + len);
         c->share = c->excess_ns
                    / (c->change == CHANGE_PROFILE || c->change >= CHANGE_MISSED

@@ -270,24 +270,18 @@ static double usual (double (*of) (const struct fastest *f),
     return k > 0 ? stats_quantile (v, k, 0.25) : 0;
 }
 
-/* The usual value of a round trip by that of loopbacks, two of which are in it,
- * and which cross no cable. INFINITY: there are none.
+/* The loopbacks of a run, each as one that was measured from one side; the
+ * caller frees them.
  */
-static double usual_by_loopbacks (double (*of) (const struct fastest *f),
-                                  const struct samples *samples)
+static struct fastest *fastest_loopbacks (const struct samples *samples)
 {
-    size_t n = samples->nloopbacks;
-    struct fastest *f = xarray (n, sizeof (*f));
-    double *v = xarray (n, sizeof (*v)), ns;
+    struct fastest *f = xarray (samples->nloopbacks, sizeof (*f));
 
-    for (size_t k = 0; k < n; k++) {
+    for (size_t k = 0; k < samples->nloopbacks; k++) {
         f[k] = fastest_none;
         fastest_add (&f[k], samples->loopback[k].rtt_ns, LOOPBACK_REPEATS);
     }
-    ns = n > 0 ? fmax (2 * usual (of, f, n, v), observe_accuracy.ns) : INFINITY;
-    free (f);
-    free (v);
-    return ns;
+    return f;
 }
 
 /* Whether the least repeat is a clock step: far below others that agree. */
@@ -354,16 +348,32 @@ static void ways_add (double ns[2], const struct sample *s)
         ns[w] = fmin (ns[w], s->way_ns[smaller ? w : !w]);
 }
 
-/* By how much repeats differ without traffic: also where all rows have some, if
- * there are loopbacks.
- */
+/* By how much repeats of a round trip differ without traffic. */
 struct quiet {
     double gap, spread;
 };
 
-/* Whether a quarter of the messages waited for nobody, in one round: what waits
- * at a full link does so for the rest of a packet at least, which takes a random
- * time.
+/* Lower it to what loopbacks show, if there are any: two of them are in a round
+ * trip, and no traffic meets them, also where it meets all rows.
+ */
+static struct quiet quieter (struct quiet q, const struct samples *samples)
+{
+    size_t n = samples->nloopbacks;
+    struct fastest *f = fastest_loopbacks (samples);
+    double *v = xarray (n, sizeof (*v)), least = observe_accuracy.ns;
+
+    if (n > 0) {
+        q.gap = fmin (q.gap, fmax (2 * usual (gap_of, f, n, v), least));
+        q.spread
+            = fmin (q.spread, fmax (2 * usual (spread_above, f, n, v), least));
+    }
+    free (f);
+    free (v);
+    return q;
+}
+
+/* Whether at least a quarter of a round's messages met no traffic. Those that
+ * wait at a full link wait for the rest of a packet, which takes a random time.
  */
 static bool is_quiet (const struct fastest *f, const struct quiet *q)
 {
@@ -425,10 +435,7 @@ static void merge_fastest (struct observations *o,
     }
     gap = usual (gap_of, f, rounds, v);
     spread = usual (spread_above, f, rounds, v);
-    quiet = (struct quiet){
-        fmin (gap, usual_by_loopbacks (gap_of, samples)),
-        fmin (spread, usual_by_loopbacks (spread_above, samples)),
-    };
+    quiet = quieter ((struct quiet){ gap, spread }, samples);
     /* how far middles are above the least repeats, in rounds without traffic */
     for (size_t i = 0; i < rounds; i++)
         if (f[i].samples > 0 && is_tight (&f[i], spread))
@@ -485,7 +492,7 @@ void observe_loopbacks (const struct samples *samples, size_t nendpoints,
                         struct loopback_time *time)
 {
     size_t n = samples->nloopbacks;
-    struct fastest *f = xarray (n, sizeof (*f));
+    struct fastest *f = fastest_loopbacks (samples);
     struct fastest *all = xarray (nendpoints, sizeof (*all));
     double *v = xarray (n, sizeof (*v));
     double *next = xarray (nendpoints, sizeof (*next));
@@ -495,10 +502,6 @@ void observe_loopbacks (const struct samples *samples, size_t nendpoints,
     for (size_t i = 0; i < nendpoints; i++) {
         all[i] = fastest_none;
         next[i] = INFINITY;
-    }
-    for (size_t k = 0; k < n; k++) {
-        f[k] = fastest_none;
-        fastest_add (&f[k], samples->loopback[k].rtt_ns, LOOPBACK_REPEATS);
     }
     gap = usual (gap_of, f, n, v);
     for (size_t k = 0; k < n; k++) {

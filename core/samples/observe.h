@@ -45,8 +45,8 @@ struct observation {
     double var;          /* of rtt_ns, ns^2 */
     double doubt_ns;     /* for RTT_FASTEST, included in var: what others'
                             traffic may have added to all repeats */
-    bool tight;          /* for RTT_FASTEST: no traffic in its repeats; */
-    bool quiet;          /* ... in a quarter of those of some round */
+    bool tight;          /* for RTT_FASTEST: no traffic in its repeats */
+    bool quiet;          /* likewise: none in a quarter of those of a round */
     size_t n;            /* entries of the row */
     const uint32_t *link;
     const uint8_t *count;

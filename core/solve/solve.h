@@ -74,11 +74,11 @@ int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
 
 /* Lower the weights w [nrows] in place, and those of q, which lsq_create made of
  * a and them, and move y to the solution, by iteratively reweighted least
- * squares. A residual is in its own standard
- * deviations, by the redundancy share [nrows] (covariance_redundancy), and in
- * the scale of the residuals: 1.4826 times their median size, at least
- * scale_min: 1 if the weights are those of the noise, else 0. A row of less
- * than a tenth redundancy keeps its weight. 0, or -1 with errno EDOM.
+ * squares. A residual is in its own standard deviations, by the redundancy share
+ * [nrows] (covariance_redundancy), and in the scale of the residuals: 1.4826
+ * times their median size, at least scale_min: 1 if the weights are those of the
+ * noise, else 0. A row of less than a tenth redundancy keeps its weight. 0, or
+ * -1 with errno EDOM.
  */
 int robust_solve (struct lsq *q, const struct sparse *a, const double *t,
                   const double *share, enum robust method, double scale_min,
