@@ -22,15 +22,19 @@
  *                  another is told to the site. If the leader has none, another's
  *                  counts, but as UNKNOWN: nothing in it is clean. A leader can
  *                  invent all samples, so the policy acts on two audits that no
- *                  single node decides, to drain and to resume alike. Not held:
- *                  the label is written by the node's slurmstepd, so that who
- *                  changes that prints as the leader.
+ *                  single node decides, to drain and to resume alike. The label
+ *                  is slurmstepd's: what replaces that prints as the leader.
+ *                  Its root holds the site's munge key as well, and drains or
+ *                  resumes any node by scontrol (docs/security.md).
  *   its samples    A pair is measured from both of its ends, each of which
  *                  reports its own. A liar makes its own pairs slow, or fast: its
  *                  own cable's, and that of a node with no other partner, which
  *                  the policy does not believe either.
  *   its ports      Counters and traffic are taken of its own ports alone, some
  *                  dozens of each. With them it casts doubt on its own cable.
+ *   the exchange   By PMIx a task puts only its own words. By PMI-2, which is
+ *                  taken where PMIx does not start on all nodes, its root can
+ *                  put those of other ranks, too: as above.
  *   no audit       It can keep silent, end its task, which ends the step, or fill
  *                  its record: a node that made audits fail is left out of later
  *                  ones (ledger_faulty), and named. So is one that floods them:
