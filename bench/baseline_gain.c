@@ -145,7 +145,7 @@ static struct figures look (struct pathset *ps, const struct model_run *now,
     size_t n = 0;
 
     if (model_make (&m, ps, now, base, nbase, &err) < 0
-        || causes_make (&c, ps, &now->obs, &err) < 0)
+        || causes_make (&c, ps, &now->obs, 0, &err) < 0)
         die (&err);
     v = treenet_alloc (m.nrows + c.n, sizeof (*v));
     step = m.nrows / LOOKED_AT + 1;

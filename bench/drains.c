@@ -16,8 +16,9 @@
  * four audits, 20 minutes apart. Planner, judge, ledger, facts and policy are
  * those of the audit service, with the defaults of pmm.conf, but Action=drain.
  *
- * FAULT is host+NS, switch+NS, healthy or a change (bench/truth.h). With the
- * change lft5, 5 % of the tables' entries differ from the snapshot. On the days
+ * FAULT is one of a host's or a switch's cable, healthy, a change or CHANGE/FAULT
+ * (bench/truth.h). With the change lft5, 5 % of the tables' entries differ from
+ * the snapshot. On the days
  * "flows" and "flows-stay" there are others' flows from the first audit on. -l:
  * no loopbacks.
  *
@@ -128,32 +129,37 @@ static void move_routes (struct trial *t)
         struct fabric_node *n = &t->truth.actual->node[i];
 
         for (size_t lid = 0; n->lft && lid <= n->lft_top; lid++)
-            if (rng_uniform (&t->truth.rng) < t->how->share)
+            if (100 * rng_uniform (&t->truth.rng) < t->how->amount)
                 n->lft[lid] = t->random->node[i].lft[lid];
     }
     t->truth.moved = true;
 }
 
+/* What begins, and the faulty link. */
 static void strike (struct trial *t, struct pathset *job,
                     const char *const *host)
 {
-    if (t->how->faults && t->how->kind == FAULT_HOST_END) {
-        truth_slow_host (&t->truth, host[0], t->how->excess_ns, 0);
-        for (size_t l = 0; l < t->truth.net->nlinks; l++)
-            if (t->truth.net->link[l].host
-                && !strcmp (t->truth.net->link[l].host, host[0]))
-                t->cable = t->truth.net->link[l].id;
-    }
-    else if (t->how->faults) {
-        uint32_t cable = truth_cable (&t->truth, job);
+    const struct truth *truth = &t->truth;
+    uint32_t cable = NETWORK_NONE;
 
-        t->truth.latency[cable] += t->how->excess_ns;
-        t->cable = t->truth.net->link[cable].id;
-    }
-    else if (t->how->change == CHANGE_ROUTES)
+    truth_begin (&t->truth, t->how, job, host, pathset_size (job));
+    if (t->how->change == CHANGE_ROUTES)
         move_routes (t);
+    if (t->how->faults && t->how->kind == FAULT_CABLE)
+        cable = truth_cable (&t->truth, job);
+    for (uint32_t l = 0;
+         l < truth->net->nlinks && t->how->faults
+         && t->how->kind == FAULT_HOST_END; l++)
+        if (truth->net->link[l].host
+            && !strcmp (truth->net->link[l].host, host[0]))
+            cable = l;
+    if (cable == NETWORK_NONE)
+        return;
+    t->cable = truth->net->link[cable].id;
+    if (t->how->ails == AILS_SLOW)
+        truth->latency[cable] += t->how->excess_ns;
     else
-        truth_change (&t->truth, t->how, job, host, pathset_size (job));
+        t->truth.ailing = cable;
 }
 
 /* --- audits -------------------------------------------------------------- */
@@ -407,9 +413,10 @@ static bool is_crowded (const struct decisions *d)
     return false;
 }
 
-static void run_audits (struct trial *t, struct sums *sums)
+/* The first is of these n hosts. */
+static void run_audits (struct trial *t, const char **host, size_t n,
+                        struct sums *sums)
 {
-    const char **host = xcalloc (t->f->nhosts, sizeof (*host));
     struct facts facts = { 0 };
     struct decisions d = { 0 };
     bool drained = false;
@@ -418,17 +425,16 @@ static void run_audits (struct trial *t, struct sums *sums)
     for (size_t k = 1; k <= AUDITS && !drained; k++) {
         const struct decision *w = awaited (&d);
         const char *about = w ? w->node : NULL;
-        size_t n = w ? await_partners (t, w, host, sums) : draw_job (t, host);
         struct samples *s;
         struct pathset *ps;
         struct verdict *v;
         struct error err;
 
+        if (k > 1)
+            n = w ? await_partners (t, w, host, sums) : draw_job (t, host);
         ps = need (fabric_pathset (t->f, host, n, &err), &err);
-        if (k == 1) {
-            t->host = host[0];
+        if (k == 1)
             strike (t, ps, host);
-        }
         if (t->how->flows && (k == 1 || !t->how->stay))
             truth_flows (&t->truth, ps);
         t->now = w && w->when > t->now + APART_S ? w->when : t->now + APART_S;
@@ -457,7 +463,6 @@ static void run_audits (struct trial *t, struct sums *sums)
     truth_no_flows (&t->truth);
     policy_clear (&d);
     facts_clear (&facts);
-    free (host);
 }
 
 /* --- trials -------------------------------------------------------------- */
@@ -485,7 +490,10 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     char path[] = "/dev/shm/pmm-drains-XXXXXX";
     char name[sizeof (path) + 8];
     char command[sizeof (path) + 16];
+    const char **host = xcalloc (t->f->nhosts, sizeof (*host));
+    struct pathset *job;
     struct error err;
+    size_t n;
 
     rng_seed (&t->truth.rng, seed);
     t->seed = 100 * seed;
@@ -497,11 +505,16 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
         abort ();
     snprintf (name, sizeof (name), "%s/ledger", path);
     t->ledger = need (ledger_open (name, LEDGER_CREATE, &err), &err);
-    truth_draw (&t->truth, true);
+    n = draw_job (t, host);
+    t->host = host[0];
+    job = need (fabric_pathset (t->f, host, n, &err), &err);
+    truth_draw (&t->truth, t->how, job);
+    pathset_destroy (job);
     run_days (t);
     if (args.verbose)
         printf ("# trial %ju\n", (uintmax_t)seed);
-    run_audits (t, sums);
+    run_audits (t, host, n, sums);
+    free (host);
     if (args.verbose)
         printf ("#   it was %s\n", t->host);
     for (size_t i = 0; i < args.days; i++)
@@ -560,8 +573,11 @@ static void run (const struct network_case *net, const struct condition *how)
 /* A fault of a host end or cable, or none. */
 static bool find_case (struct condition *how, const char *word)
 {
-    return condition_parse (how, word) && !how->bend && how->faults <= 1
-           && how->kind != FAULT_ARC;
+    return condition_parse (how, word)
+           && (how->faults == 0
+               || (!how->bend && how->faults == 1
+                   && (how->kind == FAULT_HOST_END
+                       || how->kind == FAULT_CABLE)));
 }
 
 int main (int argc, char **argv)

@@ -545,12 +545,14 @@ static void show_commands (void)
 static void make (void)
 {
     const struct network_case net = { "", (unsigned int)args.ports, 0, 0 };
+    struct condition usual;
     struct error err;
     struct outfile *out;
 
+    condition_parse (&usual, "site/healthy");
     truth_open (&site.truth, &net, ROUTING_DMODK, args.seed);
     rng_seed (&site.truth.rng, args.seed);
-    truth_draw (&site.truth, true);
+    truth_draw (&site.truth, &usual, NULL);
     site.fabric = xasprintf ("%s/fabric", args.dir);
     site.ledger = xasprintf ("%s/ledger.db", args.dir);
     site.empty = xasprintf ("%s/empty.db", args.dir);

@@ -17,9 +17,11 @@
  * --noise` (core/samples/simulate), drawn separately for the baseline and the
  * run, with adapters and sockets of several kinds, and with loopbacks unless -l
  * is given. FAULT is healthy, host+NS, switch+NS, oneway+NS, two+NS, bent+NS (a
- * cable between switches, and a wrong route that crosses it), or a change that
- * is not a fault (bench/truth.h). Lines below such a case are other methods on
- * the same samples: naive, the median excess of a host's rows; sparse, a greedy
+ * cable between switches, and a wrong route that crosses it), or what a host's
+ * or a switch's cable does to some messages: host-tailPERCENT, -alternate,
+ * -warm, -dropPERCENT; it is a change that is not a fault, or both: CHANGE/FAULT
+ * (bench/truth.h). Lines below such a case are other methods on the same
+ * samples: naive, the median excess of a host's rows; sparse, a greedy
  * regression with non-negative excesses; voting (bench/reference.h).
  *
  * -f spread: switches hash, each repeat is a flow, and the confirm stage has
@@ -66,7 +68,7 @@
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
 
-enum { FAULTS_MAX = 2, PROFILES_MAX = 8, WORKERS_MAX = 2, REPEATS = 5,
+enum { FAULTS_MAX = 2, WORKERS_MAX = 2, REPEATS = 5,
        SWITCHES_FEW = 3, BENDS = 200000 };
 
 #define NOISE_NS 50.0
@@ -124,7 +126,6 @@ struct trial {
     size_t m;
     uint8_t *used;          /* [2 * nlinks] arcs that its paths cross */
     double *busy;           /* [nlinks] */
-    double *arc;            /* [2 * nlinks] */
     uint32_t fault[FAULTS_MAX]; /* links, arcs or switches (also of routes) */
     bool bend;                  /* messages take the wrong route */
     uint8_t *entry, right;      /* the wrong entry of a table; its right
@@ -278,7 +279,7 @@ static uint32_t draw_fault (struct trial *t)
 
 static void plant (struct trial *t)
 {
-    truth_draw (&t->truth, t->what->noise);
+    truth_draw (&t->truth, t->what, t->ps);
     for (size_t l = 0; l < t->net->nlinks && t->what->busy; l++)
         t->busy[l] = rng_uniform (&t->truth.rng) < BUSY_SHARE ? BUSY_P : 0;
     for (int i = 0; i < t->what->faults; i++)
@@ -289,30 +290,49 @@ static void plant (struct trial *t)
               && misroute (t, t->fault[0]) != NETWORK_NONE;
 }
 
-/* Apply the change; it starts with hosts of the job. */
-static void alter (struct trial *t)
+/* The job's hosts, drawn in any order, but that of a faulty link first. */
+static void order_hosts (struct trial *t, const char **host)
 {
-    const char *host[PROFILES_MAX];
+    size_t n = pathset_size (t->ps);
+    uint32_t *order = xcalloc (n, sizeof (*order));
+    const char *faulty
+        = t->what->faults > 0 && t->what->kind == FAULT_HOST_END
+              ? t->net->link[t->fault[0]].host : NULL;
 
-    for (int i = 0; i < PROFILES_MAX; i++)
-        host[i] = pathset_endpoint (
-                      t->ps, rng_below (&t->truth.rng, pathset_size (t->ps)))
-                      ->host;
-    truth_change (&t->truth, t->what, t->ps, host, PROFILES_MAX);
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    rng_shuffle (&t->truth.rng, order, n);
+    for (size_t i = 0; i < n; i++) {
+        host[i] = pathset_endpoint (t->ps, order[i])->host;
+        if (faulty && !strcmp (host[i], faulty)) {
+            host[i] = host[0];
+            host[0] = faulty;
+        }
+    }
+    free (order);
 }
 
+/* Begin the change and the faults. */
 static void slow_down (struct trial *t)
 {
+    size_t n = pathset_size (t->ps);
+    const char **host = xcalloc (n, sizeof (*host));
     double ns = t->what->excess_ns;
 
-    alter (t);
+    order_hosts (t, host);
+    truth_begin (&t->truth, t->what, t->ps, host, n);
     for (int i = 0; i < t->what->faults; i++)
-        for (uint32_t l = 0; l < t->net->nlinks; l++)
+        for (uint32_t l = 0; l < t->net->nlinks && t->what->ails == AILS_SLOW;
+             l++)
             if (is_fault (t, i, l) && t->what->kind != FAULT_ARC)
                 t->truth.latency[l] += ns;
-    if (t->what->kind == FAULT_ARC)
-        t->arc[t->fault[0]] = ns;
-    t->truth.moved = t->what->kind == FAULT_ROUTE || t->bend;
+    if (t->what->faults > 0 && t->what->kind == FAULT_ARC)
+        t->truth.arc[t->fault[0]] += ns;
+    if (t->what->ails != AILS_SLOW)
+        t->truth.ailing = t->fault[0];
+    t->truth.moved = (t->what->faults > 0 && t->what->kind == FAULT_ROUTE)
+                     || t->bend;
+    free (host);
 }
 
 static bool with_loopbacks = true;
@@ -328,9 +348,7 @@ static struct samples *measure (const struct trial *t,
     struct simulate_options sim = {
         .repeats = REPEATS,
         .seed = seed,
-        .arc_ns = t->arc,
     };
-
     struct samples *s;
 
     if (flows != FLOWS_NONE)
@@ -592,7 +610,6 @@ static void trial_open (struct trial *t, size_t hosts, uint64_t seed)
     t->plan = need (plan_make (t->ps, &opts, &err), &err);
     t->link = need ((void *)pathset_links (t->ps, &t->m, &err), &err);
     t->busy = xcalloc (t->net->nlinks, sizeof (*t->busy));
-    t->arc = xcalloc (2 * t->net->nlinks, sizeof (*t->arc));
     t->used = xcalloc (2 * t->net->nlinks, sizeof (*t->used));
     find_used (t);
 }
@@ -604,7 +621,6 @@ static void trial_close (struct trial *t)
     tree_destroy (t->tree);
     pathset_destroy (t->actual);
     free (t->busy);
-    free (t->arc);
     free (t->used);
 }
 
@@ -629,7 +645,6 @@ static struct sums run_share (const struct args *args,
         rng_seed (&t.truth.rng, seed);
         if (!t.ps || net->hosts > 0)
             trial_open (&t, net->hosts, seed);
-        memset (t.arc, 0, 2 * t.net->nlinks * sizeof (*t.arc));
         run_trial (&t, seed, &sums);
         if (net->hosts > 0)
             trial_close (&t);

@@ -21,18 +21,22 @@
 enum {
     CLASS_ENOUGH = 4,  /* measured links of a class that is a cause */
     SWITCH_ENOUGH = 2, /* the same for a switch */
+    DRIFT_ENOUGH = 4,  /* rounds for a drift, whose time is in */
+    DRIFT_PARTS = 16,  /* ... parts of the stage */
     INDEX_BITS = 30,
     ROW_CAUSES = 8 * ROW_MAX, /* entries of a row at most */
 };
 
 const struct suspect_traits suspect_traits[SUSPECT_KINDS] = {
     /* a switch link, if one is among the suspects */
-    [SUSPECT_LINK] = { 0, 0.15, true, FINDING_HOST_END },
-    [SUSPECT_ARC] = { 0, 0.05, true, FINDING_HOST_END },
-    [SUSPECT_SWITCH] = { 1, 0.05, true, FINDING_SWITCH },
-    [SUSPECT_CLASS] = { 2, 0.05, false, FINDING_KINDS }, /* a limit */
-    [SUSPECT_ROUTE] = { 3, 0.6, false, FINDING_ROUTE },
-    [SUSPECT_ROW] = { 3, 0.1, false, FINDING_ROUTE },
+    [SUSPECT_LINK] = { 0, 0.15, true, false, FINDING_HOST_END },
+    [SUSPECT_ARC] = { 0, 0.05, true, false, FINDING_HOST_END },
+    [SUSPECT_SWITCH] = { 1, 0.05, true, false, FINDING_SWITCH },
+    /* limits */
+    [SUSPECT_CLASS] = { 2, 0.05, false, true, FINDING_KINDS },
+    [SUSPECT_DRIFT] = { 3, 0.05, false, true, FINDING_KINDS },
+    [SUSPECT_ROUTE] = { 4, 0.55, false, false, FINDING_ROUTE },
+    [SUSPECT_ROW] = { 4, 0.1, false, false, FINDING_ROUTE },
 };
 
 struct cause_entry {
@@ -44,6 +48,7 @@ struct cause_entry {
 struct cause_build {
     struct pathset *ps;
     const struct network *net;
+    size_t rounds;
     struct cause_entry *entry;
     size_t n, size;
 };
@@ -109,10 +114,20 @@ static void put_sure (struct cause_build *b, size_t first, uint32_t row,
                  row, value);
 }
 
+/* When a row was measured, in parts of the first stage. */
+static unsigned int drift_time (const struct cause_build *b,
+                                const struct observation *o)
+{
+    return o->round < b->rounds
+               ? (unsigned int)(DRIFT_PARTS * o->round / b->rounds)
+               : DRIFT_PARTS / 2;
+}
+
 static int put_row (struct cause_build *b, uint32_t row,
                     const struct observation *o, struct error *err)
 {
     size_t first = b->n;
+    unsigned int crossings = 0;
 
     if (b->n + ROW_CAUSES > b->size) {
         b->size = 2 * b->size + ROW_CAUSES;
@@ -122,6 +137,8 @@ static int put_row (struct cause_build *b, uint32_t row,
         uint32_t link = o->link[p];
         unsigned int n = o->count[p];
         const struct link_info *info = &b->net->link[link];
+
+        crossings += n;
         bool bundle = b->net->multi
                       && !multipath_is_single (b->net->multi, link);
         const struct {
@@ -145,6 +162,9 @@ static int put_row (struct cause_build *b, uint32_t row,
                            o->oneway || o->a < o->b ? o->a : o->b,
                            o->oneway || o->a < o->b ? o->b : o->a },
          row, 1);
+    if (b->rounds >= DRIFT_ENOUGH)
+        put (b, first, (struct suspect){ SUSPECT_DRIFT, 0, 0 }, row,
+             crossings * drift_time (b, o));
     if (o->apart > 0) {
         put_sure (b, first, row, o->a, o->b, o->oneway ? 2 : 1);
         if (!o->oneway)
@@ -391,8 +411,10 @@ static void add_columns (struct cause_columns *t)
         }
         if (!is_beside (t, &s, signature))
             continue;
-        t->member[t->n]
-            = (struct member){ s, s.kind == SUSPECT_ARC ? 2. * unit : unit };
+        t->member[t->n] = (struct member){
+            s, s.kind == SUSPECT_ARC     ? 2. * unit
+               : s.kind == SUSPECT_DRIFT ? (double)unit / DRIFT_PARTS
+                                         : unit };
         t->signature[t->n++] = signature;
     }
 }
@@ -437,9 +459,11 @@ static void make_signatures (struct causes *c, const struct cause_build *b)
 }
 
 int causes_make (struct causes *c, struct pathset *ps,
-                 const struct observations *obs, struct error *err)
+                 const struct observations *obs, size_t rounds,
+                 struct error *err)
 {
-    struct cause_build b = { .ps = ps, .net = pathset_network (ps) };
+    struct cause_build b = { .ps = ps, .net = pathset_network (ps),
+                             .rounds = rounds };
     int rc = 0;
 
     *c = (struct causes){ 0 };

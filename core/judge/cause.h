@@ -21,6 +21,7 @@ enum suspect_kind {
     SUSPECT_ARC,    /* index: arc, a link in one direction only */
     SUSPECT_SWITCH, /* index: switch, all its links alike */
     SUSPECT_CLASS,  /* index: class_id, all links of it alike */
+    SUSPECT_DRIFT,  /* all links alike, in proportion to the time */
     SUSPECT_ROUTE,  /* index: switch from which messages to endpoint `to` take
                        another path than the tables say, and arrive */
     SUSPECT_ROW,    /* the round trip between endpoints index and `to` alone */
@@ -33,6 +34,7 @@ struct suspect_traits {
     double share;  /* of the false alarms */
     bool slow;     /* only adds, and by a link's latency; otherwise it may have
                       either sign */
+    bool whole;    /* of the run as a whole, not of some links */
     enum finding_kind finding; /* that it becomes */
 };
 extern const struct suspect_traits suspect_traits[SUSPECT_KINDS];
@@ -88,8 +90,9 @@ int detour_walk (const struct detours *d, uint32_t out, uint32_t to,
 bool detour_exists (const struct detours *d, uint32_t sw, uint32_t to);
 
 /* excess = amplitude of the signature / unit. For links, arcs, switches and
- * classes: of each link's one-way latency, mean of the two directions. For a
- * route or row: of the round trip.
+ * classes: of each link's one-way latency, mean of the two directions; for a
+ * drift likewise, from the beginning to the end of the first stage. For a route or
+ * row: of the round trip.
  */
 struct member {
     struct suspect suspect;
@@ -111,11 +114,14 @@ struct causes {
  * signature keeps the members of its simplest kind, but links with arcs, and
  * routes with rows and with links between switches, which look the same. On a
  * network of places (core/paths/multipath) bundles are no causes, as all their
- * cables would have to be slow, and there are no routes. 0, or -1 with err;
- * then causes_clear.
+ * cables would have to be slow, and there are no routes. rounds: of the first
+ * stage; rows of the second alone are taken for as old as its middle ones, since
+ * what they take more as a whole is not in them (observe_stage). 0, or -1 with
+ * err; then causes_clear.
  */
 int causes_make (struct causes *c, struct pathset *ps,
-                 const struct observations *obs, struct error *err);
+                 const struct observations *obs, size_t rounds,
+                 struct error *err);
 void causes_clear (struct causes *c);
 
 /* Sum of signature k times v, v over the rows. */

@@ -14,8 +14,9 @@
  * is full. So the cost is a tree per destination, the size of the job's leaves,
  * until the pool is full, and never that of all pairs.
  *
- * Controls are probes of the first stage that cross no suspect: any increase
- * that they show is treated as a fabric-wide shift.
+ * Controls are probes of the first stage that cross no suspect: the judge
+ * subtracts what all pairs that both stages measured take more in the second
+ * (observe_stage).
  */
 #include "config.h"
 #include "core/judge/confirm.h"

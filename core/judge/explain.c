@@ -23,8 +23,8 @@
  * Noise that the model underestimates must not look like causes. So the scale
  * is estimated from standardised residuals z_i / sqrt ((V^-1)_ii): the lower
  * third of them, which slow rows do not change, while there may be causes left;
- * in the end the median. A class that is off as a whole changes all of them, so
- * the scale is also estimated without classes.
+ * in the end the median. A class that is off as a whole, or a drift, changes all
+ * of them, so the scale is also estimated without these.
  */
 #include "config.h"
 #include "core/judge/explain.h"
@@ -440,13 +440,13 @@ static double noise_scale (const struct explanation *ex, double p,
     return scale;
 }
 
-/* The scale at first: the smaller one of with and without whole classes. */
+/* The scale at first: the smaller one of with and without what is of the run. */
 static int first_scale (struct explanation *ex)
 {
     double scale = noise_scale (ex, 1 / 3., NORMAL_THIRD);
 
     for (size_t k = 0; k < ex->causes->n && ex->n < CAUSES_MAX; k++)
-        if (kind_of (ex, k) == SUSPECT_CLASS
+        if (suspect_traits[kind_of (ex, k)].whole
             && (whiten (ex, &k, 1, NULL) < 0
                 || (gain (ex, k) > 0 && add (ex, ex->n, k) < 0)))
             return -1;

@@ -63,6 +63,12 @@ enum {
 #define BEFORE 3.0          /* log likelihood ratio: a cable was slow or not */
 #define BUSY_NS 1e6         /* standard error of rows across a busy link */
 
+/* Of what a loopback does not explain: with two thirds of it, the loopback has
+ * two fifths of the whole. A process on another socket changes both, by some
+ * hundred ns, so half is not always seen as half.
+ */
+#define OWN_SHARE (2 / 3.)
+
 /* What a host's power profile or another socket may change; of a round trip, to
  * report a wrong route.
  */
@@ -96,6 +102,7 @@ struct judgement {
     const struct pathset *baseline_ps; /* of it, on net */
     const struct judge_options *opts;
     size_t absent; /* probes of the plan without any sample */
+    size_t rounds; /* of the first stage */
     bool has_baseline;
     struct multipath *paths; /* NULL: single ones */
     struct model_run run, *base;
@@ -105,7 +112,6 @@ struct judgement {
     struct explanation ex;
     const struct member *face[CAUSES_MAX]; /* what each cause most likely is */
     size_t disturbed;                      /* rows disturbed by traffic */
-    bool shifted;     /* a whole class is slower by as much as a FAIL */
     struct class_shift {
         uint32_t class_id;
         double ns; /* by which all its links differ */
@@ -528,7 +534,7 @@ static bool is_traffic (const struct judgement *j, size_t number)
 
     if (!j->face[number] || kind_of (j, number) == SUSPECT_ROW)
         return true;
-    if (kind_of (j, number) == SUSPECT_CLASS)
+    if (suspect_traits[kind_of (j, number)].whole)
         return false;
     if (is_links (j, number))
         return n == 1 && j->model.nrows > ROWS_FEW
@@ -646,6 +652,41 @@ static bool compare_hosts (const struct judgement *j, uint32_t link, double *ns,
     }
     free (other);
     return n >= HOSTS_ENOUGH && !isnan (own.ns);
+}
+
+/* A host link among the suspects whose loopback explains half of what its round
+ * trips take more, or nearly so; NETWORK_NONE: there is none. The model has
+ * subtracted that part, *ns of a round trip.
+ */
+static uint32_t find_own_end (const struct judgement *j,
+                              const struct finding *f, double *ns, double *sd)
+{
+    for (size_t i = 0; i < f->nsuspects; i++)
+        if (j->net->link[f->suspect[i]].kind == LINK_HOST
+            && model_loopback (&j->model, f->suspect[i], ns, sd)
+            && *ns + 2 * *sd > OWN_SHARE * 2 * f->excess_ns)
+            return f->suspect[i];
+    return NETWORK_NONE;
+}
+
+/* Make a finding that of a host's own end, not of a cable. */
+static void blame_host (struct judgement *j, struct finding *f, uint32_t link,
+                        double ns, double sd)
+{
+    double rest = f->excess_ns, rest_sd = f->stderr_ns;
+    enum finding_basis basis = f->basis;
+
+    verdict_drop (j->verdict);
+    f = add_finding (j, VERDICT_WARN, basis);
+    f->kind = FINDING_HOST_END;
+    add_link (j, f, link, false);
+    f->kind = FINDING_NODE;
+    f->excess_ns = rest + ns / 2;
+    f->stderr_ns = hypot (rest_sd, sd / 2);
+    f->why = xasprintf ("its round trips take %+.0f ns (+-%.0f) one way over "
+                        "the baseline's; its loopback, which crosses no cable, "
+                        "shows %+.0f ns of that",
+                        f->excess_ns, f->stderr_ns, ns / 2);
 }
 
 /* What its loopback tells of the one host end of a finding: "" if nothing. The
@@ -810,8 +851,10 @@ static void judge_cause (struct judgement *j, size_t number)
     const struct cause *c = &j->ex.cause[number];
     const struct judge_options *opts = j->opts;
     bool links = is_links (j, number);
+    double loopback_ns, loopback_sd;
     const char *but = NULL;
     struct finding *f;
+    uint32_t own;
 
     if (links ? c->excess_ns <= warn_threshold (opts, c->stderr_ns)
               : fabs (c->excess_ns)
@@ -836,6 +879,12 @@ static void judge_cause (struct judgement *j, size_t number)
               "others: only a baseline can tell",
               name, c->excess_ns);
         free (name);
+        return;
+    }
+    if (f->kind != FINDING_ROUTE && f->level == VERDICT_FAIL
+        && (own = find_own_end (j, f, &loopback_ns, &loopback_sd))
+               != NETWORK_NONE) {
+        blame_host (j, f, own, loopback_ns, loopback_sd);
         return;
     }
     /* no FAIL if another explanation is as likely */
@@ -876,13 +925,22 @@ static void judge_class (struct judgement *j, size_t number)
         if (info->class_id == j->face[number]->suspect.index)
             name = info->class_name;
     }
-    j->shifted |= much;
     j->shift[j->nshifts++] = (struct class_shift){
         j->face[number]->suspect.index, c->excess_ns };
     verdict_limit (j->verdict, much ? VERDICT_UNKNOWN : VERDICT_OK,
                    "all links of class %s differ by %+.0f ns from the "
                    "expected value; this shift was removed",
                    name, c->excess_ns);
+}
+
+/* All links got slower during the run, or faster: a room warms up. */
+static void judge_drift (struct judgement *j, size_t number)
+{
+    const struct cause *c = &j->ex.cause[number];
+
+    NOTE (j,
+          "all links took %+.0f ns more at the end of the first stage than at "
+          "its beginning; this drift was removed", c->excess_ns);
 }
 
 static bool has_suspect (const struct finding *f, uint32_t link)
@@ -893,34 +951,42 @@ static bool has_suspect (const struct finding *f, uint32_t link)
     return false;
 }
 
-/* By how much the class of a link got faster as a whole, ns. */
-static double class_gain (const struct judgement *j, uint32_t link)
+static bool is_of_class (const struct judgement *j, const struct finding *f,
+                         uint32_t class_id)
 {
-    double ns = 0;
+    bool of = false;
 
-    for (size_t i = 0; i < j->nshifts; i++)
-        if (j->shift[i].class_id == j->net->link[link].class_id)
-            ns = fmax (ns, -j->shift[i].ns);
-    return ns;
+    for (size_t k = 0; k < f->nsuspects; k++)
+        of |= j->net->link[f->suspect[k]].class_id == class_id;
+    return of;
 }
 
-/* Nothing FAILs that is not slower than it was itself: what lags behind a class
- * that got faster is a WARN.
+/* Nothing FAILs that is not slower than it was itself, and slower by more than
+ * whole classes differ: these need not differ alike, and what one link differs
+ * from its class may look like another's excess. What lags behind a class that
+ * got faster is a WARN, too.
  */
 static void judge_laggard (const struct judgement *j, struct finding *f)
 {
-    double gain = 0;
+    const struct class_shift *most = NULL;
     char *why;
 
-    for (size_t k = 0; k < f->nsuspects; k++)
-        gain = fmax (gain, class_gain (j, f->suspect[k]));
-    if (gain == 0 || !judge_fails (j->opts, f->excess_ns, f->stderr_ns)
-        || judge_fails (j->opts, f->excess_ns - gain, f->stderr_ns))
+    for (size_t i = 0; i < j->nshifts; i++)
+        if ((j->shift[i].ns > 0 || is_of_class (j, f, j->shift[i].class_id))
+            && (!most || fabs (j->shift[i].ns) > fabs (most->ns)))
+            most = &j->shift[i];
+    if (!most || !judge_fails (j->opts, f->excess_ns, f->stderr_ns)
+        || judge_fails (j->opts, f->excess_ns - fabs (most->ns), f->stderr_ns))
         return;
     if (f->level == VERDICT_FAIL)
         f->level = VERDICT_WARN;
-    why = xasprintf ("%s; the others of its class take %.0f ns less than "
-                     "before: was it left out of an upgrade?", f->why, gain);
+    why = most->ns < 0
+              ? xasprintf ("%s; the others of its class take %.0f ns less than "
+                           "before: was it left out of an upgrade?",
+                           f->why, -most->ns)
+              : xasprintf ("%s; a whole class of links takes %.0f ns more than "
+                           "before, which may be a part of this",
+                           f->why, most->ns);
     free (f->why);
     f->why = why;
 }
@@ -944,6 +1010,8 @@ static void judge_causes (struct judgement *j)
             j->disturbed += probes_of (j, &j->ex.cause[i]);
         else if (kind_of (j, i) == SUSPECT_CLASS)
             judge_class (j, i);
+        else if (kind_of (j, i) == SUSPECT_DRIFT)
+            judge_drift (j, i);
         else
             judge_cause (j, i);
     for (size_t i = 0; i < v->nfindings; i++)
@@ -952,10 +1020,6 @@ static void judge_causes (struct judgement *j)
     for (size_t i = 0; i < v->nfindings; i++)
         for (size_t k = 0; k < v->nfindings; k++)
             spread_doubt (&v->finding[k], &v->finding[i]);
-    /* the rest of single links may be a part of that: no FAIL */
-    for (size_t i = 0; i < v->nfindings && j->shifted; i++)
-        if (v->finding[i].level == VERDICT_FAIL)
-            v->finding[i].level = VERDICT_UNKNOWN;
 }
 
 /*
@@ -980,9 +1044,60 @@ static void find_busy (struct judgement *j)
               COUNTED (j->unjudged, "link"));
 }
 
-/* Find hosts whose loopback is slower by more than FailExcess. */
+/* Whether a finding is of the host at this link. */
+static bool is_node (const struct judgement *j, uint32_t link)
+{
+    const struct verdict *v = j->verdict;
+    bool found = false;
+
+    for (size_t i = 0; i < v->nfindings; i++)
+        found |= v->finding[i].kind == FINDING_NODE
+                 && v->finding[i].suspect[0] == link;
+    return found;
+}
+
+/* By how much the loopbacks of the job's hosts are slower, as most are: their
+ * median, ns of a round trip; 0 if they are few. Say so if it is much, and of
+ * which hosts it is not so.
+ */
+static double judge_loopbacks (struct judgement *j)
+{
+    const struct model *m = &j->model;
+    double *v = xarray (m->m, sizeof (*v)), sd, ns, most = 0;
+    size_t n = 0, others = 0;
+    char *names = xstrdup ("");
+
+    for (size_t k = 0; k < m->m; k++)
+        n += model_loopback (m, m->link[k], &v[n], &sd);
+    if (n >= HOSTS_ENOUGH)
+        most = stats_median (v, n);
+    for (size_t k = 0; k < m->m && fabs (most) > j->opts->warn_ns; k++)
+        if (model_loopback (m, m->link[k], &ns, &sd)
+            && fabs (ns - most) > fabs (most) / 2 && others++ < OPEN_NAMED) {
+            char *more = xasprintf ("%s%s%s", names, *names ? ", " : "",
+                                    j->net->link[m->link[k]].host);
+
+            free (names);
+            names = more;
+        }
+    if (fabs (most) > j->opts->warn_ns)
+        NOTE (j, "the loopbacks of %zu of %s take %+.0f ns one way over the "
+                 "baseline's%s%s%s",
+              n - others, COUNTED (n, "host"), most / 2,
+              others > 0 ? ", unlike " : "", names,
+              others > OPEN_NAMED ? ", ..." : "");
+    free (names);
+    free (v);
+    return fabs (most) > j->opts->warn_ns ? most : 0;
+}
+
+/* Find hosts whose loopback is slower by more than FailExcess, and by as much
+ * than most are.
+ */
 static void judge_nodes (struct judgement *j)
 {
+    double most = judge_loopbacks (j);
+
     for (size_t k = 0; k < j->model.m; k++) {
         uint32_t link = j->model.link[k];
         struct finding *f;
@@ -990,7 +1105,8 @@ static void judge_nodes (struct judgement *j)
         double sd;
 
         if (!model_loopback (&j->model, link, &ns, &sd)
-            || (ns - 3 * sd) / 2 <= j->opts->fail_ns)
+            || (ns - fmax (0, most) - 3 * sd) / 2 <= j->opts->fail_ns
+            || is_node (j, link))
             continue;
         f = add_finding (j, VERDICT_WARN, BASIS_BASELINE);
         add_link (j, f, link, false);
@@ -1465,8 +1581,21 @@ static void clear (struct judgement *j)
     j->base = NULL;
 }
 
-/* Distrust loopbacks that changed while the host's round trips did not: its
- * link is a cause of the opposite size. Return whether there are new ones.
+/* Whether a host's loopback changed, but not its round trips, of which a cause
+ * of the opposite size was found for this link.
+ */
+static bool is_opposite (const struct judgement *j, uint32_t link,
+                         double excess_ns)
+{
+    double ns, sd;
+
+    return j->net->link[link].kind == LINK_HOST && !j->distrusted[link]
+           && model_loopback (&j->model, link, &ns, &sd)
+           && fabs (2 * excess_ns + ns) < fabs (ns) / 2;
+}
+
+/* Distrust such loopbacks, of a host or of a whole class. Return whether there
+ * are new ones.
  */
 static bool distrust (struct judgement *j)
 {
@@ -1476,14 +1605,18 @@ static bool distrust (struct judgement *j)
         const struct cause *c = &j->ex.cause[i];
         const struct suspect *s
             = &causes_simplest (&j->causes, c->signature)->suspect;
-        double ns;
-        double sd;
 
-        if (s->kind == SUSPECT_LINK && j->net->link[s->index].kind == LINK_HOST
-            && model_loopback (&j->model, s->index, &ns, &sd)
-            && fabs (2 * c->excess_ns + ns) < fabs (ns) / 2) {
-            j->distrusted[s->index] = true;
-            j->ndistrusted++;
+        for (size_t k = 0; k < j->model.m; k++) {
+            uint32_t link = j->model.link[k];
+            bool of = s->kind == SUSPECT_LINK
+                          ? s->index == link
+                          : s->kind == SUSPECT_CLASS
+                                && j->net->link[link].class_id == s->index;
+
+            if (of && is_opposite (j, link, c->excess_ns)) {
+                j->distrusted[link] = true;
+                j->ndistrusted++;
+            }
         }
     }
     return j->ndistrusted > before;
@@ -1510,7 +1643,7 @@ static int analyse (struct judgement *j, double alarms, struct error *err)
         bound_doubts (j);
         if (model_reweigh (&j->model) < 0)
             return ill_conditioned (err);
-        if (causes_make (&j->causes, j->ps, &j->run.obs, err) < 0)
+        if (causes_make (&j->causes, j->ps, &j->run.obs, j->rounds, err) < 0)
             return -1;
         terminal_work ("explaining what is off", 0, 0);
         if (explain (ex, &j->model, &j->causes, alarms) < 0)
@@ -1625,6 +1758,35 @@ void judge_view_clear (struct judge_view *view)
     *view = (struct judge_view){ 0 };
 }
 
+/* Subtract from the second stage what it takes more as a whole: machines and
+ * clocks need not be as they were seconds before. *same is what to judge, with a
+ * list of its own that the caller frees, or NULL.
+ */
+static void align_stages (struct judgement *j, const struct plan *plan,
+                          struct samples *same)
+{
+    const struct samples *s = j->samples;
+    double ns = plan_confirm_rounds (plan) > 0 ? observe_stage (s, j->rounds)
+                                               : 0;
+
+    *same = *s;
+    same->sample = NULL;
+    if (ns == 0)
+        return;
+    same->sample = xarray (s->nsamples, sizeof (*same->sample));
+    for (size_t i = 0; i < s->nsamples; i++) {
+        struct sample *to = &same->sample[i];
+
+        *to = s->sample[i];
+        for (int q = 0; q < RTT_COUNT && to->round >= j->rounds; q++)
+            to->rtt_ns[q] -= ns;
+    }
+    j->samples = same;
+    if (fabs (ns) > j->opts->warn_ns)
+        NOTE (j, "all round trips took %+.0f ns more when suspects were "
+                 "measured again; this was subtracted", ns);
+}
+
 struct verdict *judge (struct pathset *ps, const struct plan *plan,
                        const struct samples *samples,
                        const struct baseline *baseline,
@@ -1638,7 +1800,10 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     double alarms = plan_confirm_rounds (plan) > 0 ? ALARMS_CONFIRMED : ALARMS;
     bool empty = plan_probes (plan) == 0;
     struct judge_view view;
+    struct samples same;
 
+    j.rounds = plan_rounds (plan) - plan_confirm_rounds (plan);
+    align_stages (&j, plan, &same);
     if (judge_view_make (&view, ps, samples, baseline, err) < 0)
         goto error;
     j.ps = view.ps;
@@ -1659,10 +1824,12 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
         goto error;
     judgement_clear (&j);
     judge_view_clear (&view);
+    free (same.sample);
     return j.verdict;
 error:
     judgement_clear (&j);
     judge_view_clear (&view);
+    free (same.sample);
     verdict_destroy (j.verdict);
     return NULL;
 }
@@ -1709,8 +1876,8 @@ static int list_causes (struct judgement *j, struct suspicions *list)
         struct rival *rival;
         size_t n;
 
-        if (causes_simplest (&j->causes, c->signature)->suspect.kind
-            == SUSPECT_CLASS)
+        if (suspect_traits[causes_simplest (&j->causes, c->signature)
+                               ->suspect.kind].whole)
             continue;
         if (!(rival = explain_suspects (&j->ex, i, &n)))
             return -1;
@@ -1791,6 +1958,7 @@ int judge_first (struct suspicions *s, const struct judge_view *view,
         .baseline = view->baseline,
         .baseline_ps = view->baseline_ps,
         .opts = opts ? opts : &judge_defaults,
+        .rounds = plan_rounds (plan),
     };
     int rc = -1;
 

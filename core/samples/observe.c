@@ -631,6 +631,51 @@ int observe (struct observations *o, const struct pathset *ps,
     return observe_rows (o, ps, err);
 }
 
+/* The least RTT of a pair's round, of which s[i] is the first sample; *end: the
+ * first of another one. INFINITY: all were lost.
+ */
+static double round_least (const struct sample *const *s, size_t n, size_t i,
+                           size_t *end)
+{
+    double least = INFINITY;
+
+    for (*end = i; *end < n && same_row (s[i], s[*end]); ++*end)
+        if (usable (s[*end]))
+            least = fmin (least, s[*end]->rtt_ns[RTT_MIN]);
+    return least;
+}
+
+double observe_stage (const struct samples *samples, size_t first)
+{
+    size_t n = samples->nsamples, k = 0;
+    const struct sample **s = xarray (n, sizeof (*s));
+    double *v = xarray (n, sizeof (*v)), ns = 0, before = NAN;
+
+    for (size_t i = 0; i < n; i++)
+        s[i] = &samples->sample[i];
+    qsort (s, n, sizeof (*s), compare_pairs);
+    for (size_t i = 0, end; i < n; i = end) {
+        double least = round_least (s, n, i, &end);
+
+        if (i == 0 || key_of (s[i]) != key_of (s[i - 1]))
+            before = NAN;
+        if (s[i]->round < first)
+            before = least;
+        else if (isfinite (before) && isfinite (least))
+            v[k++] = least - before;
+    }
+    if (k >= PAIRS_ENOUGH / 2) {
+        double middle = stats_median (v, k);
+        double var = M_PI_2 * pow (stats_mad (v, k, middle), 2) / (double)k;
+
+        if (var < middle * middle)
+            ns = middle * (1 - var / (middle * middle));
+    }
+    free (s);
+    free (v);
+    return ns;
+}
+
 void observations_clear (struct observations *o)
 {
     free (o->v);

@@ -91,6 +91,12 @@ int observe (struct observations *o, const struct pathset *ps,
              const struct accuracy *accuracy, struct error *err);
 void observations_clear (struct observations *o);
 
+/* By how much all round trips take longer in rounds from `first` on, ns: the
+ * median over pairs that were measured before, too, times 1 - (its variance / its
+ * square). 0 if they do not show it.
+ */
+double observe_stage (const struct samples *samples, size_t first);
+
 /* Time of an endpoint's loopbacks over a run, as RTT_FASTEST. */
 struct loopback_time {
     double ns; /* NAN: it has none */

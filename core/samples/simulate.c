@@ -46,6 +46,7 @@ const struct noise_kind noise_kinds[] = {
     { "daemons", .jitter_ns = 80, .tail_share = .1, .tail_ns = 20000,
       .shift_ns = 40, .repin_share = .2, .repin_ns = 100, .sleep_share = .3 },
     { "late3", CALM, .late = 3 },
+    { "jitter", .jitter_ns = 150, .shift_ns = 20 },
     { 0 },
 };
 
@@ -358,11 +359,11 @@ static int measure (struct simulation *sim, struct sample *s, struct row *row,
         if (opts->noise)
             ns += noise_message_ns (opts->noise, s->a, s->b, s->round,
                                     sim->arc, sim->narcs, &sim->traffic);
-        if (opts->wait)
-            ns += opts->wait (opts->wait_arg, sim->arc, sim->there,
-                              &sim->traffic)
-                  + opts->wait (opts->wait_arg, sim->arc + sim->there,
-                                sim->narcs - sim->there, &sim->traffic);
+        if (opts->more)
+            ns += opts->more (opts->more_arg,
+                              &(struct simulated){ s->round, sim->arc,
+                                                   sim->narcs, sim->there },
+                              &sim->traffic);
         if (within && ns > -INFINITY)
             keep_ways (sim, s, ns - rtt_ns);
         if (ns > -INFINITY)

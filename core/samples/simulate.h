@@ -77,6 +77,13 @@ double noise_message_ns (const struct noise *n, uint32_t a, uint32_t b,
 double noise_way_ns (const struct noise *n, uint32_t from, uint32_t slice,
                      const uint32_t *arc, int narcs, struct rng *rng);
 
+/* A round trip on its way. */
+struct simulated {
+    uint32_t round;
+    const uint32_t *arc; /* [narcs] that it crosses, the first `there` forth */
+    int narcs, there;
+};
+
 struct simulate_options {
     double noise_ns;         /* standard deviation of one RTT; 0: none */
     double outlier_share;    /* of RTTs that are longer, 0 .. 1, by an */
@@ -107,9 +114,9 @@ struct simulate_options {
      */
     const double *busy;
     double busy_ns;
-    /* what a message waits for on its way along these arcs; NULL: nothing */
-    double (*wait) (void *arg, const uint32_t *arc, int narcs, struct rng *rng);
-    void *wait_arg;
+    /* what it takes more, -INFINITY if it is lost; NULL: nothing */
+    double (*more) (void *arg, const struct simulated *trip, struct rng *rng);
+    void *more_arg;
 };
 
 /* latency_ns[l] is that of link l of the network, at least 0. Both sides of

@@ -241,7 +241,7 @@ static void test_causes (struct job *job)
     bool distinct = true;
     bool arrives = true;
 
-    check (causes_make (&c, job->ps, &job->now.obs, &err) == 0, &err);
+    check (causes_make (&c, job->ps, &job->now.obs, 0, &err) == 0, &err);
     check (pathset_links (job->ps, &m, &err) != NULL, &err);
     for (size_t k = 0; k < c.n; k++) {
         for (size_t j = 0; j < k && distinct; j++)
@@ -309,7 +309,7 @@ static void test_planted (struct job *job)
     struct causes c;
     struct error err;
 
-    check (causes_make (&c, job->ps, &job->now.obs, &err) == 0, &err);
+    check (causes_make (&c, job->ps, &job->now.obs, 0, &err) == 0, &err);
     for (size_t i = 0; i < sizeof (planted) / sizeof (planted[0]); i++) {
         size_t k = draw_cause (&c, planted[i].kind, planted[i].rows, i);
         struct explanation ex;
@@ -348,7 +348,7 @@ static void test_info (struct job *job)
     size_t far = 0;
     size_t n = 0;
 
-    check (causes_make (&c, job->ps, &job->now.obs, &err) == 0, &err);
+    check (causes_make (&c, job->ps, &job->now.obs, 0, &err) == 0, &err);
     job_model (job, &m, true);
     if (explain (&ex, &m, &c, 1e-3) < 0)
         abort ();

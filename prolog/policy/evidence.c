@@ -73,27 +73,55 @@ static bool is_fresh (int64_t time, int64_t now,
     return time >= 0 && time <= now && now - time <= cfg->confirm_within_s;
 }
 
+/* What a switch or a route that an audit finds at fault takes more, ns, the most
+ * of several; 0: there is none. A host beside it may look slow by as much.
+ */
+static double common_ns (const struct policy_audit *a)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < a->nfindings; i++) {
+        const struct policy_finding *f = &a->finding[i];
+
+        if (f->level >= VERDICT_UNKNOWN
+            && (f->kind == FINDING_SWITCH || f->kind == FINDING_ROUTE))
+            most = isfinite (f->excess_ns)
+                       ? fmax (most, fabs (f->excess_ns)) : INFINITY;
+    }
+    return most;
+}
+
+/* Whether a finding's excess above that of a common cause would FAIL, too. */
+static bool stands_out (const struct policy_finding *f, double common,
+                        const struct policy_config *cfg)
+{
+    return common == 0
+           || f->excess_ns - sure * f->stderr_ns - common > cfg->fail_ns;
+}
+
 /* Why an audit counts against no host. *fails: whether it FAILs any. */
-static enum doubt doubt_of (const struct policy_audit *a, bool *fails)
+static enum doubt doubt_of (const struct policy_audit *a, bool *fails,
+                            const struct policy_config *cfg)
 {
     const char **host = xarray (a->nfindings, sizeof (*host));
-    bool common = false, alone;
+    double common = common_ns (a);
+    bool alone, some = false;
     size_t n = 0;
 
     for (size_t i = 0; i < a->nfindings; i++) {
         const struct policy_finding *f = &a->finding[i];
 
-        common |= f->level >= VERDICT_UNKNOWN
-                  && (f->kind == FINDING_SWITCH || f->kind == FINDING_ROUTE);
-        if (f->level == VERDICT_FAIL && (host[n] = finding_host (f, &alone)))
+        if (f->level == VERDICT_FAIL && (host[n] = finding_host (f, &alone))) {
+            some |= stands_out (f, common, cfg);
             n++;
+        }
     }
     *fails = n > 0;
     n = text_unique (host, n);
     free (host);
     if (!a->whole || a->asked > a->nodes + a->asked / MANY)
         return DOUBT_INCOMPLETE;
-    if (common)
+    if (common > 0 && !some)
         return DOUBT_COMMON;
     return n > 1 && n > a->nodes / MANY ? DOUBT_MANY : DOUBT_NONE;
 }
@@ -102,7 +130,7 @@ enum doubt audit_doubt (const struct policy_audit *a, int64_t now,
                         const struct policy_config *cfg)
 {
     bool fails;
-    enum doubt doubt = doubt_of (a, &fails);
+    enum doubt doubt = doubt_of (a, &fails, cfg);
 
     return fails && is_fresh (a->time, now, cfg) ? doubt : DOUBT_NONE;
 }
@@ -130,7 +158,8 @@ static unsigned int seen (const struct policy_audit *a,
         return SEEN_WARN;
     for (size_t i = 0; i < f->nsuspects; i++)
         lossy |= f->suspect[i].lossy;
-    if (!finding_host (f, &alone) && !*doubt)
+    if ((!finding_host (f, &alone) || !stands_out (f, common_ns (a), cfg))
+        && !*doubt)
         *doubt = DOUBT_COMMON;
     if (!numbers)
         *doubt = DOUBT_NUMBERS;
@@ -294,7 +323,7 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
     for (size_t i = 0; i < e->naudits; i++) {
         const struct policy_audit *a = e->audit[i];
         bool fails;
-        enum doubt doubt = doubt_of (a, &fails);
+        enum doubt doubt = doubt_of (a, &fails, cfg);
 
         for (size_t k = 0; k < a->nfindings; k++)
             add_finding (e, a, &a->finding[k], doubt,

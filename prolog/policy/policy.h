@@ -83,9 +83,10 @@
  *   A host that we drained counts for a day, whatever happened to it.
  *   An audit counts against no host, and causes a warning here, if more than a
  *   quarter of the measured hosts FAIL (counted as above) and these are two or
- *   more; if it found a switch or a route at fault; if it did not complete; or
- *   if more than a quarter of its hosts did not answer. UNKNOWN hosts do not
- *   FAIL. A few hosts that are silent or lose messages do not void the audit: a
+ *   more; if it did not complete; or if more than a quarter of its hosts did not
+ *   answer. If it found a switch or a route at fault, too, it counts against a
+ *   host whose excess is above that of the switch by more than FailExcess, and
+ *   against no other. UNKNOWN hosts do not FAIL. A few hosts that are silent or lose messages do not void the audit: a
  *   host that loses half of its own messages is itself in doubt, no other is.
  *   If an audit is UNKNOWN only for links that it names, completed, and all
  *   hosts answered, the host ends that it does not name are clean.

@@ -64,6 +64,8 @@ static const struct {
       { VERDICT_WARN, FINDING_NODE, SINCE, 900, 20, NAN, NULL, 0 } },
     { "switch",
       { VERDICT_UNKNOWN, FINDING_SWITCH, SINCE, 900, 20, 131, NULL, 0 } },
+    { "lessswitch",
+      { VERDICT_FAIL, FINDING_SWITCH, SINCE, 500, 20, 131, NULL, 0 } },
     { "oddswitch",
       { VERDICT_WARN, FINDING_SWITCH, BASIS_CLASS, 900, 20, 131, NULL, 0 } },
     { "route",
@@ -488,6 +490,13 @@ static const struct {
       "audit 1 -1800; fail h1; switch s1; audit 2 -600; fail h1; route s1",
       POLICY_NOTE, "a switch or a route",
       "audit 2 (and 1 more like it) counts against no host" },
+    { "a switch that is less slow",
+      "audit 1 -1800; worse h1; lessswitch s1;"
+      "audit 2 -600; worse h1; lessswitch s1", POLICY_DRAIN, "", NULL },
+    { "a switch by whose excess less is left than FailExcess",
+      "audit 1 -1800; fail h1; lessswitch s1;"
+      "audit 2 -600; fail h1; lessswitch s1", POLICY_NOTE,
+      "a switch or a route", "counts against no host" },
     { "a switch that always was slower", TWICE ("h1") "oddswitch s1",
       POLICY_DRAIN, "", NULL },
     { "a switch link besides", TWICE ("h1") "cable s1", POLICY_DRAIN, "",

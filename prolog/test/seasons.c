@@ -14,7 +14,7 @@
 #include "tests/tap.h"
 
 #define SLOW_NS 1000.0
-#define PROFILE_NS 1000.0
+#define PROFILE_NS 500.0
 #define PINNED_NS 300.0 /* a process on another socket */
 #define PINNED_SHARE 0.2
 
@@ -110,6 +110,13 @@ static void slow_profile (struct season *s, size_t audit)
 {
     slow (s, audit);
     profile (s, audit);
+}
+
+/* The loopback shows half of what its host's round trips take more. */
+static void half_profile (struct season *s, size_t audit)
+{
+    profile (s, audit);
+    s->latency[s->fault] += PROFILE_NS;
 }
 
 static void plant_cable (struct season *s)
@@ -219,7 +226,15 @@ static void test_profile (uint64_t seed)
     show ("profile with slow", s);
     ok (s->outcome.drains == 1 && s->outcome.elsewhere == 0
             && s->outcome.strays == 0,
-        "a cable that gets slow with it drains its host");
+        "a cable that gets slow with it, by more, drains its host");
+    season_close (s);
+    s = open_season (seed);
+    season_run (s, audits (2, 5, 50), calm);
+    plant_cable (s);
+    season_run (s, audits (6, 22, 100), half_profile);
+    show ("half a profile", s);
+    ok (s->outcome.news > 0 && s->outcome.fails == 0 && s->outcome.drains == 0,
+        "what its loopback shows half of is its host's: said, and no drain");
     season_close (s);
 }
 
