@@ -91,6 +91,7 @@ struct trial {
     const char *host;        /* at fault, or the first that changed */
     const char *cable;       /* the slow one, also the host's; NULL: none */
     bool told, amiss;
+    bool delays;             /* as of confirm_options */
     struct samples *day[DAYS_MAX];
     struct baseline *base;
     struct ledger *ledger;
@@ -107,9 +108,13 @@ static struct samples *measure (const struct trial *t,
                                 const struct pathset *ps,
                                 const struct plan *plan, uint64_t seed)
 {
+    size_t first = plan_rounds (plan) - plan_confirm_rounds (plan);
+
     return truth_measure (&t->truth, ps, plan, t->how->noise, args.loopbacks,
-                          (struct simulate_options){ .repeats = REPEATS,
-                                                     .seed = seed });
+                          (struct simulate_options){
+                              .repeats = REPEATS, .seed = seed,
+                              .again = t->delays ? first : 0, .flows = 1,
+                              .messages = SAMPLE_REPEATS_AGAIN });
 }
 
 static struct plan *plan_of (struct pathset *ps)
@@ -208,6 +213,8 @@ static struct verdict *check (struct trial *t, struct pathset *ps,
     struct error err;
 
     opts.seed = seed;
+    opts.delays = &t->delays;
+    t->delays = false;
     base = need (baseline_part (t->base, ps,
                                 baseline_enough (plan_probes (plan)),
                                 fabric_resolve, t->f, &err),

@@ -128,6 +128,7 @@ struct trial {
     double *busy;           /* [nlinks] */
     uint32_t fault[FAULTS_MAX]; /* links, arcs or switches (also of routes) */
     bool bend;                  /* messages take the wrong route */
+    bool delays;                /* as of confirm_options */
     uint8_t *entry, right;      /* the wrong entry of a table; its right
                                    value */
     double change_se;           /* greatest change of an RTT, in standard
@@ -354,10 +355,11 @@ static struct samples *measure (const struct trial *t,
     if (flows != FLOWS_NONE)
         sim.spread = &datagrams;
     sim.one_flow = flows == FLOWS_ONE;
-    if (flows == FLOWS_SPREAD && plan != t->plan) {
+    if (plan != t->plan && (t->delays || flows == FLOWS_SPREAD)) {
         sim.again = plan_rounds (t->plan);
-        sim.flows = again_flows;
-        sim.messages = again_messages;
+        sim.flows = flows == FLOWS_SPREAD ? again_flows : 1;
+        sim.messages = flows == FLOWS_SPREAD ? again_messages
+                                             : SAMPLE_REPEATS_AGAIN;
     }
     if (!t->what->noise) {
         sim.noise_ns = NOISE_NS;
@@ -554,6 +556,7 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     slow_down (t);
     s = measure (t, t->plan, 4 * seed + 1);
     opts.seed = seed;
+    opts.delays = &t->delays;
     start = now ();
     plan = need (confirm_plan (t->ps, t->plan, s, base, &opts, &err), &err);
     sums->confirm_s += now () - start;

@@ -43,6 +43,7 @@ struct lead {
     struct traffic traffic; /* others' on the members' ports */
     struct judge_options thresholds;
     struct plan *longer; /* with a second stage; NULL: there is none */
+    bool delays;         /* ... that takes many repeats */
     size_t odd;          /* problems with nodes */
     char reason[256];    /* the first of them */
     char unconfirmed[192]; /* why the second stage failed; "": it did not */
@@ -204,6 +205,7 @@ static int plan_again (void *arg, struct error *err)
     struct confirm_options opts = {
         .rounds = (unsigned int)ck->step->site.confirm_rounds,
         .judge = &ck->thresholds,
+        .delays = &ck->delays,
     };
 
     if (plan_confirm_rounds (ck->plan) > 0)
@@ -239,6 +241,8 @@ static void measure_again (struct lead *ck, struct probe_stage stage)
         halve_time (ck->step->group);
         stage.plan = ck->longer;
         stage.first = plan_rounds (ck->plan);
+        if (ck->delays && stage.repeats < SAMPLE_REPEATS_AGAIN)
+            stage.repeats = SAMPLE_REPEATS_AGAIN;
         if (stage.flows > 0) {
             stage.single = ck->level.on[ck->level.level].adaptive > 0;
             stage.flows = SAMPLE_FLOWS_AGAIN;

@@ -736,13 +736,13 @@ static int cut_plan (struct group *g, const struct probe_stage *stage,
     return 0;
 }
 
-/* The quantiles of the round trips of `rows` rows from one on, each times
+/* The times of a sample: the round trips of `rows` rows from one on, each times
  * `scale`; flow_ns gets the time of each row's flow, or of each message, or is
- * NULL. Return the number of round trips; if it is 0, there are no quantiles.
+ * NULL. Return the number of round trips; if it is 0, there are no times.
  */
-static uint32_t row_quantiles (double *rtt_ns, double *flow_ns, bool single,
-                               const struct plan_part *part, size_t row,
-                               size_t rows, double scale)
+static uint32_t row_times (struct sample *s, double *flow_ns, bool single,
+                           const struct plan_part *part, size_t row,
+                           size_t rows, double scale)
 {
     double rtt[PROBE_REPEATS_MAX];
     uint32_t n = 0;
@@ -758,7 +758,7 @@ static uint32_t row_quantiles (double *rtt_ns, double *flow_ns, bool single,
     if (flow_ns && single)
         memcpy (flow_ns, rtt, n * sizeof (*rtt));
     if (n > 0)
-        sample_quantiles (rtt_ns, rtt, n);
+        sample_times (s, rtt, n);
     return n;
 }
 
@@ -808,9 +808,8 @@ static void join_results (struct group *g, const struct probe_stage *stage,
             };
 
             sample.lost = of->repeats
-                          - row_quantiles (sample.rtt_ns, sample.flow_ns,
-                                           stage->single, of,
-                                           task * of->flows, of->flows, 1);
+                          - row_times (&sample, sample.flow_ns, stage->single,
+                                       of, task * of->flows, of->flows, 1);
             if (stage->single)
                 sample.nflows = sample.sent - sample.lost;
             join_ways (sample.way_ns, of, task);
@@ -830,11 +829,13 @@ static void join_results (struct group *g, const struct probe_stage *stage,
                                     + round_of_loops (&part[m], which)),
             };
 
-            if (end_of[p] != NO_END
-                && row_quantiles (loopback.rtt_ns, NULL, false, &part[m], row,
-                                  1, 0.5)
-                       > 0)
-                samples_add_loopback (samples, &loopback);
+            struct sample times = { 0 };
+
+            if (end_of[p] == NO_END
+                || row_times (&times, NULL, false, &part[m], row, 1, 0.5) == 0)
+                continue;
+            memcpy (loopback.rtt_ns, times.rtt_ns, sizeof (times.rtt_ns));
+            samples_add_loopback (samples, &loopback);
         }
     free (end_of);
     free (next);

@@ -19,6 +19,7 @@ static const char *const against[] = {
     [BASIS_SPEED] = "slower than its class, and its lanes are, too",
     [BASIS_TRAFFIC] = "not judged",
     [BASIS_LOSS] = "loses messages",
+    [BASIS_SLOW] = "delays some messages",
 };
 
 const char *report_against (enum finding_basis basis)

@@ -540,6 +540,8 @@ struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
     if (judge_view_make (&view, ps, samples, baseline, err) == 0
         && judge_first (&s, &view, plan, samples, judge, err) == 0) {
         sift (&s, judge);
+        if (opts->delays)
+            *opts->delays = s.delays;
         longer = plan_copy (plan);
         if (confirm_suspects (longer, view.ps, &s, samples, opts, err) < 0) {
             plan_destroy (longer);

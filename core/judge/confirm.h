@@ -23,6 +23,8 @@ struct confirm_options {
     unsigned int rounds; /* at most, up to CONFIRM_ROUNDS_MAX: 4 */
     uint64_t seed;       /* for random choices among equals */
     const struct judge_options *judge; /* what is suspicious; NULL: defaults */
+    bool *delays;        /* set if some link may delay messages: then the stage
+                            takes SAMPLE_REPEATS_AGAIN to tell; NULL */
 };
 
 /* The values given above. */

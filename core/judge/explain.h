@@ -238,22 +238,26 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
 int route_switches (struct explanation *ex, size_t c, const struct pathset *ps,
                     uint32_t *sw, size_t most);
 
-/* judge/loss: the link that loses messages. Two loss rates, across it and
- * elsewhere, are the most likely compared with one (a likelihood ratio test, S.
- * S. Wilks 1938).
+/* judge/share: the link that loses messages, or delays some. Two rates, across
+ * it and elsewhere, are the most likely compared with one (a likelihood ratio
+ * test, S. S. Wilks 1938).
  */
-struct loss {
-    uint32_t *link;      /* [n] of the network, the likeliest first */
-    size_t n;            /* 0: no link stands out */
-    uint64_t sent, lost; /* messages across it */
-    uint64_t other_sent, other_lost; /* all other messages */
-    double other_least;  /* lower bound of the share of these that is lost */
+enum share_kind { SHARE_LOST, SHARE_SLOW };
+
+struct share {
+    uint32_t *link;          /* [n] of the network, the likeliest first */
+    size_t n;                /* 0: no link stands out */
+    uint64_t sent, affected; /* messages across it */
+    uint64_t other_sent, other_affected; /* all other messages */
+    double other_least; /* lower bound of the share of these that is affected */
 };
 
-/* Find it, without nodes that did not answer: they lose everything. 0, or -1
- * with err; the caller frees loss->link.
+/* Find it, without nodes that did not answer: they lose everything. first: those
+ * to be measured again, by less evidence. 0, or -1 with err; the caller frees
+ * share->link.
  */
-int loss_find (struct loss *loss, struct pathset *ps,
-               const struct samples *samples, struct error *err);
+int share_find (struct share *share, struct pathset *ps,
+                const struct samples *samples, enum share_kind kind,
+                bool first, struct error *err);
 
 #endif /* CORE_EXPLAIN_H */

@@ -995,7 +995,7 @@ static void judge_laggard (const struct judgement *j, struct finding *f)
 static void spread_doubt (struct finding *f, const struct finding *route)
 {
     if (route->kind == FINDING_ROUTE && f->kind != FINDING_ROUTE
-        && f->basis != BASIS_LOSS && f->excess_ns < fabs (route->excess_ns))
+        && f->excess_ns < fabs (route->excess_ns))
         for (size_t a = 0; a < f->nsuspects; a++)
             if (has_suspect (route, f->suspect[a]))
                 f->level = VERDICT_UNKNOWN;
@@ -1129,13 +1129,53 @@ static void judge_nodes (struct judgement *j)
 #define LOSS_WARN 0.001
 #define LOSS_FAIL 0.02
 
+/* A finding of the links that lose or delay messages. False if nobody knows
+ * which of several between switches: then there is a note instead.
+ */
+static struct finding *add_share (struct judgement *j, struct share *share,
+                                  enum finding_basis basis, const char *what)
+{
+    struct finding *f = add_finding (j, VERDICT_WARN, basis);
+
+    for (size_t i = 0; i < share->n; i++)
+        add_link (j, f, share->link[i], false);
+    free (share->link);
+    if (!j->paths || f->kind == FINDING_HOST_END)
+        return f;
+    verdict_drop (j->verdict);
+    NOTE (j, "some link between switches %s messages", what);
+    return NULL;
+}
+
+/* Find the link that delays some of its messages. */
+static int judge_delays (struct judgement *j, struct error *err)
+{
+    struct share slow;
+    struct finding *f;
+
+    if (share_find (&slow, j->ps, j->samples, SHARE_SLOW, false, err) < 0)
+        return -1;
+    for (size_t i = 0; i < j->verdict->nfindings && slow.n > 0; i++)
+        if (has_suspect (&j->verdict->finding[i], slow.link[0])) {
+            free (slow.link);
+            return 0; /* it is slow, or loses messages: that is why */
+        }
+    if (slow.n > 0 && (f = add_share (j, &slow, BASIS_SLOW, "delays")))
+        f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it take "
+                            "1 us more than the least or longer, of all others "
+                            "%" PRIu64 " of %" PRIu64 ": does it retransmit?",
+                            slow.affected, slow.sent, slow.other_affected,
+                            slow.other_sent);
+    return 0;
+}
+
 /* Find the link that loses messages. */
 static int judge_loss (struct judgement *j, struct error *err)
 {
-    struct loss loss;
+    struct share loss;
     struct finding *f;
 
-    if (loss_find (&loss, j->ps, j->samples, err) < 0)
+    if (share_find (&loss, j->ps, j->samples, SHARE_LOST, false, err) < 0)
         return -1;
     if (loss.other_least > LOSS_WARN)
         verdict_limit (j->verdict,
@@ -1145,24 +1185,15 @@ static int judge_loss (struct judgement *j, struct error *err)
                        "link in particular: InfiniBand loses none; look at the "
                        "switches' discards, the MTU, receive queues, and for "
                        "nodes that are too slow to answer",
-                       loss.other_lost, loss.other_sent);
+                       loss.other_affected, loss.other_sent);
     else
         NOTE (j, "%" PRIu64 " of %" PRIu64 " messages were lost",
               j->run.obs.lost, j->run.obs.sent);
-    if (loss.n == 0)
-        return 0;
-    f = add_finding (j, VERDICT_WARN, BASIS_LOSS);
-    for (size_t i = 0; i < loss.n; i++)
-        add_link (j, f, loss.link[i], false);
-    free (loss.link);
-    if (j->paths && f->kind != FINDING_HOST_END) {
-        verdict_drop (j->verdict);
-        NOTE (j, "some link between switches loses messages");
-        return 0;
-    }
-    f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it were "
-                        "lost, of all others %" PRIu64 " of %" PRIu64,
-                        loss.lost, loss.sent, loss.other_lost, loss.other_sent);
+    if (loss.n > 0 && (f = add_share (j, &loss, BASIS_LOSS, "loses")))
+        f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it were "
+                            "lost, of all others %" PRIu64 " of %" PRIu64,
+                            loss.affected, loss.sent, loss.other_affected,
+                            loss.other_sent);
     return 0;
 }
 
@@ -1701,7 +1732,8 @@ static int judge_links (struct judgement *j, const struct plan *plan,
               "the loopbacks of %s differ from the baseline's, while round "
               "trips do not, and were ignored",
               COUNTED (j->ndistrusted, "host"));
-    if (j->run.obs.lost > 0 && judge_loss (j, err) < 0)
+    if ((j->run.obs.lost > 0 && judge_loss (j, err) < 0)
+        || judge_delays (j, err) < 0)
         return -1;
     find_cages (j);
     if (v->nfindings > 0)
@@ -1935,6 +1967,28 @@ static void list_doubts (struct judgement *j, struct suspicions *list)
     }
 }
 
+/* List a link that may delay some messages. */
+static int list_delays (struct judgement *j, struct suspicions *list,
+                        struct error *err)
+{
+    struct share slow;
+    struct suspicion *s;
+
+    if (share_find (&slow, j->ps, j->samples, SHARE_SLOW, true, err) < 0)
+        return -1;
+    list->delays = slow.n > 0;
+    if (slow.n > 0) {
+        s = add_suspicion (list);
+        s->excess_ns = s->stderr_ns = j->opts->fail_ns;
+        s->suspect = xarray (slow.n, sizeof (*s->suspect));
+        for (; s->n < slow.n; s->n++)
+            s->suspect[s->n] = (struct suspect){ SUSPECT_LINK,
+                                                 slow.link[s->n], 0 };
+    }
+    free (slow.link);
+    return 0;
+}
+
 /* List pairs whose flows may cross slow cables. */
 static void list_pairs (const struct judgement *j, struct suspicions *list)
 {
@@ -1968,6 +2022,8 @@ int judge_first (struct suspicions *s, const struct judge_view *view,
         rc = list_causes (&j, s) < 0 ? ill_conditioned (err) : 0;
         list_doubts (&j, s);
         list_pairs (&j, s);
+        if (rc == 0)
+            rc = list_delays (&j, s, err);
     }
     judgement_clear (&j);
     return rc;

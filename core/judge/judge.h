@@ -38,8 +38,8 @@
  *   not judged  neither. A limit names these links; the verdict is UNKNOWN if
  *               one is a host end, or if they are more than NotJudgedShare
  *
- * A host whose loopback got slower by FailExcess, a wrong route (judge/route)
- * and a link that loses messages are WARNs. If a whole class differs by
+ * A host whose loopback got slower by FailExcess, a wrong route (judge/route),
+ * and a link that loses or delays some messages (judge/share) are WARNs. If a whole class differs by
  * FailExcess, the runs differ, and nothing FAILs.
  *
  * Where switches spread messages (adaptive or hashed routing), here or in a
@@ -141,6 +141,7 @@ struct suspicions {
     struct probe *pair; /* [npairs] some of whose flows may cross slow cables,
                            those that tell most first */
     size_t npairs;
+    bool delays;        /* some link may delay messages: it takes many to tell */
 };
 
 /* Judge a plan that has not ended. 0, or -1 with err; then suspicions_clear. */

@@ -22,7 +22,7 @@
  * number of flows tells apart. For each group, e is chosen from the sizes
  * found. The likeliest group, by all flows, is found if the log likelihood
  * ratio, with a slow cable to without, exceeds EVIDENCE plus the log of the
- * number of groups, as for the loss of messages (judge/loss), in one of two
+ * number of groups, as for the loss of messages (judge/share), in one of two
  * ways. Either that of all flows and that of the flows that may cross the group
  * do, with a tail of either shape: a busy cable or host has a heavier tail, of
  * which some flows that should be slow are not, and sizes do not agree. The

@@ -45,7 +45,8 @@ static const char *const basis_name[] = {
     [BASIS_BASELINE] = "baseline", [BASIS_CLASS] = "class",
     [BASIS_COUNTER] = "counter",   [BASIS_WIDTH] = "width",
     [BASIS_SPEED] = "speed",       [BASIS_TRAFFIC] = "traffic",
-    [BASIS_LOSS] = "loss",         NULL,
+    [BASIS_LOSS] = "loss",         [BASIS_SLOW] = "delay",
+    NULL,
 };
 
 const char *verdict_status_name (enum verdict_status status)
@@ -171,7 +172,7 @@ const char *verdict_rail (const struct verdict *v, const struct network *net)
     return rail;
 }
 
-static const char loses[] = "loses messages";
+static const char loses[] = "loses messages", delays[] = "delays messages";
 
 static void finding_sentence (const struct finding *f,
                               const struct network *net, char *buf,
@@ -191,8 +192,9 @@ static void finding_sentence (const struct finding *f,
         return;
     }
     link_name (link, own);
-    snprintf (excess, sizeof (excess), "%s", loses);
-    if (f->basis != BASIS_LOSS)
+    snprintf (excess, sizeof (excess), "%s",
+              f->basis == BASIS_LOSS ? loses : delays);
+    if (f->basis != BASIS_LOSS && f->basis != BASIS_SLOW)
         snprintf (excess, sizeof (excess), "%+.0f ns", f->excess_ns);
     if (more > 0)
         snprintf (others, sizeof (others), " or %zu more", more);
@@ -242,6 +244,8 @@ bool verdict_phrase_read (struct verdict_phrase *p, const char *s)
         return false;
     if (!strncmp (s, loses, strlen (loses)))
         s += strlen (loses);
+    else if (!strncmp (s, delays, strlen (delays)))
+        s += strlen (delays);
     else if (strchr ("+-", *s)
              && sscanf (s, "%10lf ns%n", &p->excess_ns, &end) == 1 && end > 0
              && isfinite (p->excess_ns))

@@ -46,6 +46,7 @@ enum finding_basis {
     BASIS_TRAFFIC,  /* carries others' traffic, so it cannot be judged:
                        UNKNOWN */
     BASIS_LOSS,     /* loses messages: WARN at most */
+    BASIS_SLOW,     /* delays some messages: WARN at most */
 };
 
 struct finding {
@@ -60,8 +61,8 @@ struct finding {
     uint32_t *sw;       /* switches of the network that may be the cause */
     size_t nsw;
     double excess_ns;   /* of a suspect's one-way latency; FINDING_ROUTE: of
-                           round trips, either sign; NAN: BASIS_LOSS and
-                           BASIS_TRAFFIC */
+                           round trips, either sign; NAN: BASIS_LOSS,
+                           BASIS_SLOW and BASIS_TRAFFIC */
     double stderr_ns;   /* likewise */
     double expected_ns; /* latency of the likeliest; NAN: not known */
     char **node;        /* hosts of the host links among the suspects */
@@ -149,8 +150,8 @@ void verdict_sentence (const struct verdict *v, const struct network *net,
 
 /* The part of verdict_sentence about its worst finding:
  *
- *     WORDS [NAME] (ID) [or N more] +412 ns | loses messages
- *     WORDS ID [or N more] +412 ns | loses messages
+ *     WORDS [NAME] (ID) [or N more] +412 ns | loses ... | delays messages
+ *     WORDS ID [or N more] +412 ns | loses ... | delays messages
  *
  * followed by ", and N more findings", maybe "of this rail", if there are any.
  */
@@ -159,7 +160,7 @@ struct verdict_phrase {
     char name[128];      /* of the host or switch; "": none */
     char id[64];         /* of the link or switch */
     uint64_t others;     /* others that explain it as well */
-    double excess_ns;    /* NAN: loses messages */
+    double excess_ns;    /* NAN: loses or delays messages */
 };
 
 /* Parse it. False if the sentence is not about a finding. Untrusted: what is in

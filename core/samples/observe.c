@@ -25,11 +25,11 @@
 enum {
     PRIOR_REPEATS = 20,
     PAIRS_ENOUGH = 8, /* differences that are enough for an estimate */
-    LOOPBACK_REPEATS = 5,
     SKEW = RTT_FASTEST + 1, /* as a quantile: see more_of */
 };
 
 #define AGREE 4.0 /* standard deviations */
+#define STAGE_SURE 3.0 /* likewise */
 #define LEAST_SD 12.0   /* ns, of a least repeat if there are few rows */
 #define USUAL_GAPS 2.0  /* usual gaps that are no sign of traffic */
 #define STEP_GAPS 10.0  /* least repeat below all others: a clock step */
@@ -668,8 +668,8 @@ double observe_stage (const struct samples *samples, size_t first)
         double middle = stats_median (v, k);
         double var = M_PI_2 * pow (stats_mad (v, k, middle), 2) / (double)k;
 
-        if (var < middle * middle)
-            ns = middle * (1 - var / (middle * middle));
+        if (STAGE_SURE * STAGE_SURE * var < middle * middle)
+            ns = middle;
     }
     free (s);
     free (v);

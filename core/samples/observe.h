@@ -92,8 +92,8 @@ int observe (struct observations *o, const struct pathset *ps,
 void observations_clear (struct observations *o);
 
 /* By how much all round trips take longer in rounds from `first` on, ns: the
- * median over pairs that were measured before, too, times 1 - (its variance / its
- * square). 0 if they do not show it.
+ * median over pairs that were measured before, too. 0 if they do not show it, with
+ * three standard deviations.
  */
 double observe_stage (const struct samples *samples, size_t first);
 

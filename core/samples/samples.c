@@ -22,10 +22,14 @@ enum {
     SENT_MAX = 1 << 24,
     LEVEL_MAX = 15,
     FLOW_SEVERAL = 4, /* messages of a flow */
+    FEW = 5, /* repeats that the quantiles show one by one */
     LOOPBACKS_MAX = 1 << 20,
 };
 
 #define RTT_LIMIT_NS 1e12
+#define STEP_SPREAD 0.25 /* of a step: the others differ by less */
+
+const double slow_limit_ns[SLOW_LIMITS] = { 250, 825, 1000, 3300 };
 
 static const struct {
     const char *key;
@@ -146,6 +150,43 @@ void sample_quantiles (double *rtt_ns, double *v, size_t n)
     stats_sort (v, n);
     for (int q = 0; q < RTT_COUNT; q++)
         rtt_ns[q] = stats_quantile (v, n, quantiles[q].p);
+}
+
+uint32_t sample_longer (const double *rtt_ns, size_t n, double than_ns)
+{
+    uint32_t longer = 0;
+    int q = 1;
+
+    for (size_t i = 0; i < n; i++) {
+        double p = n > 1 ? (double)i / (double)(n - 1) : 0;
+
+        for (; q < RTT_COUNT - 1 && quantiles[q].p < p; q++)
+            ;
+        longer += rtt_ns[q - 1]
+                      + (rtt_ns[q] - rtt_ns[q - 1]) * (p - quantiles[q - 1].p)
+                            / (quantiles[q].p - quantiles[q - 1].p)
+                  > than_ns;
+    }
+    return longer;
+}
+
+/* The least; but one far below others that agree is a step of the clock. */
+static double least_of (const double *rtt_ns)
+{
+    bool step = rtt_ns[RTT_P75] - rtt_ns[RTT_P25]
+                < STEP_SPREAD * (rtt_ns[RTT_P25] - rtt_ns[RTT_MIN]);
+
+    return rtt_ns[step ? RTT_P25 : RTT_MIN];
+}
+
+void sample_times (struct sample *s, double *v, size_t n)
+{
+    sample_quantiles (s->rtt_ns, v, n);
+    for (int k = 0; k < SLOW_LIMITS; k++) {
+        s->slow[k] = 0;
+        for (size_t i = 0; i < n; i++)
+            s->slow[k] += v[i] > least_of (s->rtt_ns) + slow_limit_ns[k];
+    }
 }
 
 double sample_flow (const double *v, size_t n)
@@ -283,6 +324,15 @@ static json_t *ways_json (const struct sample *s)
     return way;
 }
 
+static json_t *slow_json (const struct sample *s)
+{
+    json_t *list = json_array ();
+
+    for (int k = 0; k < SLOW_LIMITS; k++)
+        json_add (list, json_integer (s->slow[k]));
+    return list;
+}
+
 static json_t *flows_json (const struct sample *s)
 {
     json_t *list = json_array ();
@@ -318,6 +368,8 @@ static json_t *list_json (const struct samples *s, const struct pathset *ps,
             item = write_fields (json_object (), sample_fields, x, ps);
             if (x->lost < x->sent)
                 with_rtt (item, x->rtt_ns);
+            if (x->sent - x->lost > FEW)
+                json_put (item, "slow", slow_json (x));
             if (x->way_ns[0] > 0)
                 json_put (item, "way_ns", ways_json (x));
             if (x->nflows > 0)
@@ -437,6 +489,33 @@ static int read_ways (struct reader *r, struct sample *x, const json_t *of,
     return 0;
 }
 
+/* Read how many are slow. Where few were sent, or by an older version, the
+ * quantiles tell.
+ */
+static int read_slow (struct reader *r, struct sample *x, const json_t *of,
+                      const char *where)
+{
+    uint32_t n = x->sent - x->lost;
+    json_t *list;
+
+    for (int k = 0; k < SLOW_LIMITS; k++)
+        x->slow[k] = sample_longer (x->rtt_ns, n, least_of (x->rtt_ns)
+                                                      + slow_limit_ns[k]);
+    if (!json_object_get (of, "slow"))
+        return 0;
+    if (json_get_array (of, where, "slow", SLOW_LIMITS, &list, r->err) < 0)
+        return -1;
+    for (size_t k = 0; k < json_array_size (list); k++) {
+        json_int_t v = json_integer_value (json_array_get (list, k));
+
+        if (!json_is_integer (json_array_get (list, k)) || v < 0 || v > n)
+            return error_input (r->err, "%s.slow[%zu] is not in 0 to %u", where,
+                                k, (unsigned int)n);
+        x->slow[k] = (uint32_t)v;
+    }
+    return 0;
+}
+
 /* Read the times of flows, a number or null each. */
 static int read_flows (struct reader *r, struct sample *x, double *flow_ns,
                        const json_t *of, const char *where)
@@ -498,7 +577,8 @@ static int read_item (struct reader *r, int which, const json_t *from,
             return error_input (r->err, "%s: lost is more than sent", where);
         if ((x.lost < x.sent
              && (read_rtt (r, x.rtt_ns, from, where) < 0
-                 || read_ways (r, &x, from, where) < 0))
+                 || read_ways (r, &x, from, where) < 0
+                 || read_slow (r, &x, from, where) < 0))
             || read_flows (r, &x, flow_ns, from, where) < 0)
             return -1;
         samples_add (s, &x);

@@ -26,6 +26,10 @@ enum { /* quantiles of the repeats, in ns */
     RTT_COUNT,
 };
 
+/* Limits above the least RTT of a probe from one side, ns. */
+enum { SLOW_LIMITS = 4 };
+extern const double slow_limit_ns[SLOW_LIMITS];
+
 /* The repeats of one probe from one side. */
 struct sample {
     uint32_t a, b;      /* endpoints of the pathset, as in the plan */
@@ -33,6 +37,7 @@ struct sample {
     uint32_t initiator; /* a or b */
     uint32_t sent, lost;
     double rtt_ns[RTT_COUNT]; /* unused if lost == sent */
+    uint32_t slow[SLOW_LIMITS]; /* repeats above the least by more than that */
     double way_ns[2];   /* the least of a message there, and back, by one clock
                            of both ends, which need not be that of the RTTs;
                            0: the ends share none */
@@ -50,12 +55,16 @@ enum {
     SAMPLE_TIMES_AGAIN = 48,
     /* where they are adaptive, each message is a flow */
     SAMPLE_SINGLES_AGAIN = 256,
+    /* where messages take one path: enough to tell how many are slow */
+    SAMPLE_REPEATS_AGAIN = 32,
 };
 
 /* An endpoint's messages to itself, through its adapter and over no cable.
  * Times are one way: exactly this is in a round trip to another host, which
  * sends once and receives once.
  */
+enum { LOOPBACK_REPEATS = 5 };
+
 struct loopback {
     uint32_t end;   /* endpoint of the pathset */
     uint32_t round; /* before which it was measured, or the number of rounds */
@@ -118,6 +127,14 @@ int node_check (const struct node *node, const char *where,
  * Quantiles by linear interpolation between order statistics (R's type 7).
  */
 void sample_quantiles (double *rtt_ns, double *v, size_t n);
+
+/* The same of a sample, and count its slow repeats. */
+void sample_times (struct sample *s, double *v, size_t n);
+
+/* How many of n repeats took longer, by their quantiles: of five at most it is
+ * exact.
+ */
+uint32_t sample_longer (const double *rtt_ns, size_t n, double than_ns);
 
 /* The time of a flow from the n RTTs of its messages: the least; of four or
  * more the second, as a single one may be a step of the clock. NAN if n is 0.

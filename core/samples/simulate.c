@@ -374,7 +374,7 @@ static int measure (struct simulation *sim, struct sample *s, struct row *row,
     s->sent = repeats;
     s->lost = repeats - n;
     if (n > 0)
-        sample_quantiles (s->rtt_ns, sim->v, n);
+        sample_times (s, sim->v, n);
     return 0;
 }
 

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes. What delays or loses one message often does so to the next, and where
+ * there is traffic links differ: so counts scatter more than a binomial's. The
+ * ratio of likelihoods is divided by as much as those of the samples that do not
+ * cross the link do (Pearson's chi square over its degrees; quasi-likelihood, R.
+ * W. M. Wedderburn 1974).
+ *
+ * A message is slow if it takes more than the least of its sample by a limit. In
+ * others' traffic messages wait for any time, so that many take more than a
+ * quarter of that: of exponential waits of mean w, exp (3 limit / 4 w) - 1 for
+ * each slow one. A link that delays messages by itself has fewer of these, by odds
+ * of SHAPE: than slow ones, for the longer limit, as long as ten packets of 4 KiB
+ * take at 100 Gb/s (w is 3.6 us); than an eighth, for the shorter (6.4 us). A
+ * processor that sleeps delays messages, too, and likewise those of the host to
+ * itself: messages of a host whose loopbacks were slow at two times are not
+ * counted.
+ */
+#include "config.h"
+#include "core/judge/explain.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/alloc.h"
+
+enum {
+    ENOUGH = 4, /* samples with losses: at least two probes */
+    ASLEEP = 2, /* loopbacks with slow messages */
+    LIMITS = 2,
+    LINKS_MAX = 8,
+};
+
+#define RATE 0.05      /* of messages lost, */
+#define RATE_SLOW 0.02 /* or slow */
+/* Natural logs of odds: needed to find a link (plus the log of the number of
+ * links), and the range in which other links are suspects, too.
+ */
+#define EVIDENCE 8.0
+#define MARGIN 3.0
+#define SHAPE 1.0
+#define FIRST 0.3 /* of the evidence and samples, to measure again */
+
+/* Quantile of the normal distribution for a bound that holds in 99.9 %. */
+#define BOUND 3.09
+
+static const struct {
+    int slow, waited; /* of slow_limit_ns: the limit, and a quarter of it */
+    double less;      /* share of those above a quarter that are not slow */
+} limits[LIMITS] = { { 3, 1, 1 / 2. }, { 2, 0, 1 / 9. } };
+
+struct tally {
+    double sent, affected; /* messages; */
+    double waited;         /* ... those that took a quarter of a limit more */
+    double squares;        /* sum of affected^2 / sent of samples */
+    size_t all, samples;   /* samples; with affected ones */
+};
+
+struct share_work {
+    struct pathset *ps;
+    const struct samples *samples;
+    enum share_kind kind;
+    size_t m;
+    const uint32_t *of;         /* [m] links of the job */
+    bool first;
+    double enough;              /* samples */
+    struct tally *link[LIMITS]; /* [m] */
+    struct tally all[LIMITS];
+    unsigned int *asleep;       /* [endpoints] slow loopbacks */
+};
+
+static void add (struct tally *t, double sent, double affected, double waited)
+{
+    t->sent += sent;
+    t->affected += affected;
+    t->waited += waited;
+    t->squares += sent > 0 ? affected * affected / sent : 0;
+    t->all++;
+    t->samples += affected > 0;
+}
+
+static struct tally subtract (const struct tally *all, const struct tally *t)
+{
+    return (struct tally){
+        .sent = all->sent - t->sent,
+        .affected = all->affected - t->affected,
+        .waited = all->waited - t->waited,
+        .squares = all->squares - t->squares,
+        .all = all->all - t->all,
+        .samples = all->samples - t->samples,
+    };
+}
+
+/* Whether an endpoint's messages are not counted. */
+static bool is_left_out (const struct share_work *w, uint32_t end)
+{
+    const struct samples *s = w->samples;
+    bool out = w->asleep[end] >= ASLEEP;
+
+    for (size_t i = 0; i < s->nmissing && !out; i++)
+        out = !strcmp (s->missing[i], pathset_endpoint (w->ps, end)->host);
+    return out;
+}
+
+/* Count what crosses each link, and in total. */
+static int count (struct share_work *w, struct error *err)
+{
+    bool lost = w->kind == SHARE_LOST;
+
+    for (size_t i = 0; i < w->samples->nloopbacks && !lost; i++) {
+        const struct loopback *l = &w->samples->loopback[i];
+
+        w->asleep[l->end] += l->rtt_ns[RTT_MAX] - l->rtt_ns[RTT_MIN]
+                             > slow_limit_ns[limits[LIMITS - 1].slow];
+    }
+    for (size_t i = 0; i < w->samples->nsamples; i++) {
+        const struct sample *s = &w->samples->sample[i];
+        struct row row;
+
+        if (is_left_out (w, s->a) || is_left_out (w, s->b))
+            continue;
+        if (pathset_row (w->ps, s->a, s->b, &row, err) < 0)
+            return -1;
+        for (int limit = 0; limit < (lost ? 1 : LIMITS); limit++) {
+            double sent = lost ? s->sent : s->sent - s->lost;
+            double affected = lost ? s->lost : s->slow[limits[limit].slow];
+            double waited = lost ? 0 : s->slow[limits[limit].waited];
+
+            add (&w->all[limit], sent, affected, waited);
+            for (size_t p = 0; p < row.n; p++)
+                add (&w->link[limit][pathset_column (w->ps, row.link[p])],
+                     sent, affected, waited);
+        }
+    }
+    return 0;
+}
+
+static double log_likelihood (const struct tally *t)
+{
+    double k = t->affected, n = t->sent;
+
+    return k == 0 || k == n ? 0 : k * log (k / n) + (n - k) * log (1 - k / n);
+}
+
+/* By how much counts scatter more than a binomial's, at least 1. */
+static double dispersion (const struct tally *t)
+{
+    double p = t->affected / t->sent;
+
+    return t->all < 2 || !(p > 0 && p < 1)
+               ? 1
+               : fmax (1, (t->squares - t->affected * p) / (p * (1 - p))
+                              / (double)(t->all - 1));
+}
+
+/* Log odds that fewer messages are between the limits than in traffic; less than
+ * 0: there are more.
+ */
+static double shape (const struct tally *t, double less)
+{
+    double between = t->waited - t->affected;
+
+    if (between >= less * t->waited)
+        return -1;
+    return t->affected * log (t->affected / t->waited / (1 - less))
+           + (between > 0 ? between * log (between / t->waited / less) : 0);
+}
+
+static double evidence_by (const struct share_work *w, size_t k, int limit)
+{
+    const struct tally *link = &w->link[limit][k], *all = &w->all[limit];
+    struct tally others = subtract (all, link);
+    bool slow = w->kind == SHARE_SLOW;
+
+    if ((double)link->samples < w->enough
+        || link->affected < (slow ? RATE_SLOW : RATE) * link->sent
+        || link->affected * others.sent <= others.affected * link->sent
+        || (slow
+            && shape (link, limits[limit].less) < (w->first ? 0 : SHAPE)))
+        return 0;
+    return (log_likelihood (link) + log_likelihood (&others)
+            - log_likelihood (all))
+           / dispersion (&others);
+}
+
+/* *limit: of the greater evidence. */
+static double evidence (const struct share_work *w, size_t k, int *limit)
+{
+    double most = evidence_by (w, k, *limit = 0);
+
+    if (w->kind == SHARE_SLOW && evidence_by (w, k, 1) > most)
+        most = evidence_by (w, k, *limit = 1);
+    return most;
+}
+
+/* A lower bound of the share that is lost. A host that pauses loses a burst, so
+ * what is counted is samples with losses, as a Poisson variable; each stands for
+ * as many messages as they lost on average. The bound of a Poisson variable's
+ * mean is Wilson and Hilferty's, which for few events is too low.
+ */
+static double least_share (const struct tally *t)
+{
+    double events = (double)t->samples;
+    double root = 1 - 1 / (9 * events) - BOUND / (3 * sqrt (events));
+
+    if (t->samples == 0 || root <= 0)
+        return 0;
+    return pow (root, 3) * t->affected / t->sent;
+}
+
+/* List links in the order of their evidence, of which there is `least` at least;
+ * this makes *ev 0.
+ */
+static void list_links (struct share *share, const struct share_work *w,
+                        double *ev, double least)
+{
+    size_t best;
+
+    share->link = xarray (w->m, sizeof (*share->link));
+    do {
+        best = 0;
+        for (size_t k = 1; k < w->m; k++)
+            if (ev[k] > ev[best])
+                best = k;
+        if (ev[best] <= 0 || ev[best] < least)
+            break;
+        share->link[share->n++] = w->of[best];
+        ev[best] = 0;
+    } while (share->n < LINKS_MAX);
+}
+
+int share_find (struct share *share, struct pathset *ps,
+                const struct samples *samples, enum share_kind kind,
+                bool first, struct error *err)
+{
+    double part = first ? FIRST : 1;
+    struct share_work w = { .ps = ps, .samples = samples, .kind = kind,
+                            .first = first, .enough = part * ENOUGH };
+    double *ev, need, most = 0;
+    struct tally all;
+    int limit = 0;
+    size_t best = 0;
+    int rc;
+
+    *share = (struct share){ 0 };
+    if (!(w.of = pathset_links (ps, &w.m, err)))
+        return -1;
+    for (int i = 0; i < LIMITS; i++)
+        w.link[i] = xcalloc (w.m, sizeof (*w.link[i]));
+    w.asleep = xcalloc (pathset_size (ps), sizeof (*w.asleep));
+    ev = xcalloc (w.m, sizeof (*ev));
+    rc = count (&w, err);
+    for (size_t k = 0; k < w.m; k++) {
+        int at;
+
+        if ((ev[k] = evidence (&w, k, &at)) > most) {
+            most = ev[best = k];
+            limit = at;
+        }
+    }
+    all = w.all[limit];
+    need = part * (EVIDENCE + log ((double)w.m));
+    if (rc == 0 && most > need) {
+        const struct tally *t = &w.link[limit][best];
+
+        list_links (share, &w, ev, first ? need : most - MARGIN);
+        share->sent = (uint64_t)t->sent;
+        share->affected = (uint64_t)t->affected;
+        all = subtract (&all, t);
+    }
+    share->other_sent = (uint64_t)all.sent;
+    share->other_affected = (uint64_t)all.affected;
+    share->other_least = least_share (&all);
+    for (int i = 0; i < LIMITS; i++)
+        free (w.link[i]);
+    free (w.asleep);
+    free (ev);
+    return rc;
+}
