@@ -87,6 +87,8 @@ static void corroborate_one (struct finding *f, const struct sign *sign,
             f->level = VERDICT_FAIL;
             f->basis = signs[order[i]].basis;
         }
+        if (f->basis == BASIS_SLOW && order[i] == SIGN_COUNTER)
+            f->level = VERDICT_FAIL;
         break;
     }
     if (all & 1U << SIGN_WAIT && f->level == VERDICT_FAIL) {

@@ -247,7 +247,8 @@ enum share_kind { SHARE_LOST, SHARE_SLOW };
 struct share {
     uint32_t *link;          /* [n] of the network, the likeliest first */
     size_t n;                /* 0: no link stands out */
-    uint64_t sent, affected; /* messages across it */
+    uint64_t sent, affected; /* messages across it, */
+    double least;            /* ... lower bound of the share that is affected */
     uint64_t other_sent, other_affected; /* all other messages */
     double other_least; /* lower bound of the share of these that is affected */
 };

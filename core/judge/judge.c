@@ -1189,11 +1189,14 @@ static int judge_loss (struct judgement *j, struct error *err)
     else
         NOTE (j, "%" PRIu64 " of %" PRIu64 " messages were lost",
               j->run.obs.lost, j->run.obs.sent);
-    if (loss.n > 0 && (f = add_share (j, &loss, BASIS_LOSS, "loses")))
-        f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it were "
-                            "lost, of all others %" PRIu64 " of %" PRIu64,
-                            loss.affected, loss.sent, loss.other_affected,
-                            loss.other_sent);
+    if (loss.n == 0 || !(f = add_share (j, &loss, BASIS_LOSS, "loses")))
+        return 0;
+    if (loss.least > LOSS_FAIL)
+        f->level = VERDICT_FAIL;
+    f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it were "
+                        "lost, of all others %" PRIu64 " of %" PRIu64,
+                        loss.affected, loss.sent, loss.other_affected,
+                        loss.other_sent);
     return 0;
 }
 

@@ -39,7 +39,8 @@
  *               one is a host end, or if they are more than NotJudgedShare
  *
  * A host whose loopback got slower by FailExcess, a wrong route (judge/route),
- * and a link that loses or delays some messages (judge/share) are WARNs. If a whole class differs by
+ * and a link that loses or delays some messages (judge/share) are WARNs; one that
+ * loses more than one in 50, as sure as 99.9 %, is a FAIL. If a whole class differs by
  * FailExcess, the runs differ, and nothing FAILs.
  *
  * Where switches spread messages (adaptive or hashed routing), here or in a
@@ -156,8 +157,9 @@ void suspicions_clear (struct suspicions *s);
  *   width    the link has fewer lanes than it could have,
  *   speed    or a lower speed. A link that is slower than its class and has
  *            such a sign is not just a long cable: it FAILs if its excess is
- *            above the judge's thresholds for a FAIL. Suspects that have a sign
- *            come first; none is removed.
+ *            above the judge's thresholds for a FAIL. So does one that delays
+ *            messages, if it counts errors. Suspects that have a sign come
+ *            first; none is removed.
  *   wait     messages waited at a port of the link while it was measured
  *            (PortXmitWait grew), or it leads to a port that was full. Others'
  *            traffic may be the reason, so a FAIL becomes UNKNOWN.

@@ -267,6 +267,7 @@ int share_find (struct share *share, struct pathset *ps,
         list_links (share, &w, ev, first ? need : most - MARGIN);
         share->sent = (uint64_t)t->sent;
         share->affected = (uint64_t)t->affected;
+        share->least = least_share (t);
         all = subtract (&all, t);
     }
     share->other_sent = (uint64_t)all.sent;

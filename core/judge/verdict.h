@@ -45,8 +45,8 @@ enum finding_basis {
     BASIS_SPEED,    /* or its speed confirm it (judge/corroborate) */
     BASIS_TRAFFIC,  /* carries others' traffic, so it cannot be judged:
                        UNKNOWN */
-    BASIS_LOSS,     /* loses messages: WARN at most */
-    BASIS_SLOW,     /* delays some messages: WARN at most */
+    BASIS_LOSS,     /* loses messages */
+    BASIS_SLOW,     /* delays some messages: WARN, unless it counts errors */
 };
 
 struct finding {

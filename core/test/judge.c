@@ -746,7 +746,7 @@ static const struct {
     { "some traffic", case_some_traffic, VERDICT_OK, 0, 0 },
     { "a full link", case_full, VERDICT_WARN, 1, 0 },
     { "slow, and most meet others", case_met, VERDICT_FAIL, 1, 0 },
-    { "a link that loses", case_loss, VERDICT_WARN, 1, 1 },
+    { "a link that loses", case_loss, VERDICT_FAIL, 1, 1 },
     { "a little loss all over", case_some_loss, VERDICT_WARN, 0, 1 },
     { "two hosts paused", case_bursts, VERDICT_OK, 0, 1 },
     { "a tenth is lost", case_tenth, VERDICT_FAIL, 0, 1 },

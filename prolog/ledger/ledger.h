@@ -305,8 +305,9 @@ enum ledger_kind {
                        and likelihood: link, audit, ended, open (not judged),
                        finding, level, kind, excess_ns, suspects (links that the
                        finding has); null: there is none */
-    LEDGER_FAILS,   /* of these findings those of level FAIL: link, audit,
-                       finding, level, kind, excess_ns, suspects */
+    LEDGER_FAILS,   /* of these findings those of level FAIL, or that messages
+                       are lost or delayed: link, audit, finding, level, kind,
+                       basis, excess_ns (null for these), suspects */
     LEDGER_UNTOLD,  /* the oldest `to` notices that are to be told: id, event,
                        words, node, link, audit, time */
     LEDGER_NOTICES, /* since the time `from`, oldest first: the same, key, over,
@@ -372,7 +373,7 @@ void ledger_release (struct ledger *ledger);
 
 /* The audits from `from` on with a finding; with one that suspects the link if
  * that is not NULL: [{audit, fail}], oldest first; fail is 1 if one of level
- * FAIL does.
+ * FAIL does, or one that messages are lost or delayed.
  */
 json_t *ledger_found (struct ledger *ledger, int64_t from, const char *link,
                       struct error *err);

@@ -34,6 +34,8 @@ enum { FAULT_MAX_AGE_S = 7 * 86400 };
 #define SUSPECTS                                                              \
     "(SELECT count(*) FROM suspect k WHERE k.audit = f.audit"                 \
     " AND k.finding = f.seq AND k.role <> 'switch')"
+/* what staff are told of, once two audits say so */
+#define GRAVE "(f.level = 'FAIL' OR f.basis IN ('loss', 'delay'))"
 #define QUOTED(x) #x
 #define NUMBER(x) QUOTED (x)
 
@@ -96,10 +98,11 @@ static const char *const lists[] = {
       " ORDER BY s.audit, f.seq, u.seq",
     [LEDGER_FAILS]
     = "SELECT n.text AS link, f.audit, f.seq AS finding, f.level, f.kind,"
+      " f.basis,"
       " f.excess AS excess_ns, " SUSPECTS " AS suspects FROM finding f"
       " JOIN suspect u ON u.audit = f.audit AND u.finding = f.seq"
       " JOIN seen s ON s.link = u.link AND s.audit = f.audit"
-      " JOIN name n ON n.id = u.link WHERE f.level = 'FAIL'"
+      " JOIN name n ON n.id = u.link WHERE " GRAVE
       " ORDER BY f.audit, f.seq, u.seq",
     [LEDGER_UNTOLD]
     = "SELECT id, event, words, node, link, audit, time FROM notice"
@@ -400,7 +403,7 @@ json_t *ledger_found (struct ledger *l, int64_t from, const char *link,
     db_start (l, err);
     return db_json (
         l, db_list (l,
-                    link ? "SELECT s.audit, max (f.level = 'FAIL') AS fail"
+                    link ? "SELECT s.audit, max (" GRAVE ") AS fail"
                            " FROM suspect s JOIN finding f"
                            " ON f.audit = s.audit AND f.seq = s.finding"
                            " WHERE s.audit >= ? AND s.link"

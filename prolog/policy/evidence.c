@@ -154,14 +154,15 @@ static unsigned int seen (const struct policy_audit *a,
         return SEEN_UNSURE;
     if (f->kind == FINDING_NODE)
         return SEEN_NODE;
-    if (f->basis == BASIS_LOSS)
-        return SEEN_WARN;
     for (size_t i = 0; i < f->nsuspects; i++)
         lossy |= f->suspect[i].lossy;
+    if (f->basis == BASIS_SLOW
+        || (f->basis == BASIS_LOSS && (lossy || f->level < VERDICT_FAIL)))
+        return SEEN_WARN;
     if ((!finding_host (f, &alone) || !stands_out (f, common_ns (a), cfg))
         && !*doubt)
         *doubt = DOUBT_COMMON;
-    if (!numbers)
+    if (!numbers && f->basis != BASIS_LOSS)
         *doubt = DOUBT_NUMBERS;
     else if (lossy && !*doubt)
         *doubt = DOUBT_LOSSY;
@@ -194,7 +195,7 @@ static void add_finding (struct evidence *e, const struct policy_audit *a,
                     && f->kind != FINDING_NODE
                     && (f->level != VERDICT_UNKNOWN
                         || isfinite (f->excess_ns));
-    bool fails = fresh && f->level == VERDICT_FAIL && f->basis != BASIS_LOSS;
+    bool fails = fresh && f->level == VERDICT_FAIL;
 
     for (size_t i = 0; i < f->nsuspects; i++) {
         const struct policy_suspect *s = &f->suspect[i];

@@ -17,7 +17,9 @@
  *                audits resolve it (see Resolved). Switch links, switches and
  *                routes drain no node; nor does WARN or UNKNOWN. A host that is
  *                slow without its cable (a finding of kind node) counts neither
- *                against nor for the link.
+ *                against nor for the link; nor does one that delays some
+ *                messages. One that loses messages FAILs like one that is slow,
+ *                unless it loses half: then it may be the host.
  *   Changed      It is slower than before (basis baseline). A link that is slow
  *                only compared with its class may be a long cable. It counts if
  *                its latency minus three standard errors exceeds FailLatency,

@@ -170,11 +170,11 @@ int service_astray (struct service *s, const char *node, int64_t audit,
  */
 int duty_notify (struct service *s, struct error *err);
 
-/* The cables to tell of: the findings of level FAIL that are the newest of a
- * cable each, as {keys, event, words, link, audit}; those between switches if
- * another audit confirms them, since others' traffic looks like a slow cable for
- * a while. Of host ends, too, if `all`: these are told when a node is drained,
- * or would be. NULL with err.
+/* The cables to tell of: the findings of level FAIL, or of messages that are lost
+ * or delayed, that are the newest of a cable each, as {keys, event, words, link,
+ * audit}; those between switches, and delays, if another audit confirms them,
+ * since others' traffic looks like a slow cable for a while. Of host ends, too, if
+ * `all`: these are told when a node is drained, or would be. NULL with err.
  */
 json_t *service_cables (struct service *s, bool all, int64_t now,
                         struct error *err);

@@ -277,16 +277,19 @@ json_t *service_cables (struct service *s, bool all, int64_t now,
         const char *link = json_text (row, "link");
         const json_t *excess = json_object_get (row, "excess_ns");
         int64_t others = json_int (row, "suspects", 1) - 1;
-        bool between = !strcmp (kind, finding_kind_name (FINDING_SWITCH_LINK))
-                       || !strcmp (kind, finding_kind_name (FINDING_SWITCH));
-        char name[260], words[WORDS], more[80] = "", seen[80] = "";
+        const char *basis = json_text (row, "basis");
+        bool slow = !strcmp (basis, finding_basis_name (BASIS_SLOW));
+        bool twice = slow || !strcmp (kind, finding_kind_name (
+                                                FINDING_SWITCH_LINK))
+                     || !strcmp (kind, finding_kind_name (FINDING_SWITCH));
+        char name[260], words[WORDS], more[80] = "", seen[80] = "", much[32];
         int64_t first;
         json_t *key;
         int times;
 
-        if (!list || (!all && !between))
+        if (!list || (!all && !twice))
             continue;
-        if (between) {
+        if (twice) {
             times = times_failed (s, audits, link, now, &first, err);
             if (times < 0) {
                 json_decref (list);
@@ -311,9 +314,13 @@ json_t *service_cables (struct service *s, bool all, int64_t now,
             snprintf (more, sizeof (more), ", or %s%s",
                       others > 1 ? "one of " : "",
                       COUNTED ((uint64_t)others, "other"));
-        snprintf (words, sizeof (words),
-                  "%s%s: %s +%.0f ns, audit %" PRId64 "%s", name, more, kind,
-                  json_number_value (excess), audit, seen);
+        snprintf (much, sizeof (much), "%s messages",
+                  slow ? "delays" : "loses");
+        if (json_is_number (excess))
+            snprintf (much, sizeof (much), "+%.0f ns",
+                      json_number_value (excess));
+        snprintf (words, sizeof (words), "%s%s: %s %s, audit %" PRId64 "%s",
+                  name, more, kind, much, audit, seen);
         last = notice_json ("cable", key, words, NULL, link, audit);
         json_add (list, last);
     }
