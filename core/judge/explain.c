@@ -232,13 +232,14 @@ static int refit (struct explanation *ex)
     return 0;
 }
 
-/* What only adds. A host link and a single row may have either sign, because
- * the baseline may have been slow.
+/* What only adds. A link and a single row may have either sign, because the
+ * baseline may have been slow.
  */
 static bool is_excess (const struct explanation *ex, size_t k)
 {
     return ex->causes->start[k + 1] - ex->causes->start[k] > 1
-           && suspect_traits[kind_of (ex, k)].slow && !is_host_link (ex, k);
+           && suspect_traits[kind_of (ex, k)].slow
+           && kind_of (ex, k) != SUSPECT_LINK;
 }
 
 /* Information on signature k that the causes do not have. */

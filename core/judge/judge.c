@@ -856,6 +856,16 @@ static void judge_cause (struct judgement *j, size_t number)
     struct finding *f;
     uint32_t own;
 
+    if (kind_of (j, number) == SUSPECT_LINK
+        && -c->excess_ns > warn_threshold (opts, c->stderr_ns)) {
+        char *name = name_of (j, number);
+
+        NOTE (j, "%s takes %.0f ns less than expected: it was repaired or "
+                 "changed, or was slow when the baseline was taken",
+              name, -c->excess_ns);
+        free (name);
+        return;
+    }
     if (links ? c->excess_ns <= warn_threshold (opts, c->stderr_ns)
               : fabs (c->excess_ns)
                     <= fmax (ROUTE_NS, opts->warn_spread * c->stderr_ns))

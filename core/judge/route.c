@@ -9,8 +9,8 @@
  * By Bayes, the odds of an explanation are the likelihood of the rows, exp of
  * minus half of the chi square that it misses, times the density of such an
  * excess: for a route over its detours, with the expected latencies of their
- * links and what other causes add; for a link each decade from EXCESS_MIN to
- * EXCESS_MAX is equally likely. Rare are a table that differs from the one just
+ * links and what other causes add; for a link, slow now or before, each decade
+ * from EXCESS_MIN to EXCESS_MAX is equally likely. Rare are a table that differs from the one just
  * read and a link slower by less than FailExcess (ROUTE_ODDS, a guess); rarer
  * are two slow links of which one looks like a detour over the other
  * (CHANCE_ODDS). A switch has the odds of all its routes.
@@ -224,15 +224,17 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
         return -1;
     for (size_t i = 0; i < n; i++) {
         const struct guess *g = &list[i];
-        /* of a slow link's excess */
+        double ns = fabs (g->excess_ns);
+        /* of the excess of a link that is slow, or was before */
         double density = 1
-                         / (fmax (g->excess_ns, EXCESS_MIN)
+                         / (fmax (ns, EXCESS_MIN)
                             * log (EXCESS_MAX / EXCESS_MIN));
         double odds = 0;
 
-        if (g->excess_ns > 0 && is_switch_link (net, &g->member->suspect))
-            odds = g->likelihood * density
-                   * (g->excess_ns > fail_ns ? 1 : ROUTE_ODDS);
+        if (is_switch_link (net, &g->member->suspect)
+            && (g->excess_ns > 0
+                || g->member->suspect.kind == SUSPECT_LINK))
+            odds = g->likelihood * density * (ns > fail_ns ? 1 : ROUTE_ODDS);
         else if (g->fit.sd < DETOUR_SD)
             odds = (g->fit.by_others ? CHANCE_ODDS
                     : alone          ? PAIR_ODDS
