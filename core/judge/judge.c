@@ -34,6 +34,7 @@
 #include "core/paths/multipath.h"
 #include "core/samples/observe.h"
 #include "util/alloc.h"
+#include "util/map.h"
 #include "util/sort.h"
 #include "util/terminal.h"
 #include "util/text.h"
@@ -1803,33 +1804,54 @@ void judge_view_clear (struct judge_view *view)
     *view = (struct judge_view){ 0 };
 }
 
-/* Subtract from the second stage what it takes more as a whole: machines and
- * clocks need not be as they were seconds before. *same is what to judge, with a
+/* Subtract from the second stage what it takes more as a whole, of a drift since
+ * the pair's first round, or the middle of the first stage: machines and clocks
+ * need not be as they were seconds before. *same is what to judge, with a
  * list of its own that the caller frees, or NULL.
  */
-static void align_stages (struct judgement *j, const struct plan *plan,
-                          struct samples *same)
+static int align_stages (struct judgement *j, const struct plan *plan,
+                         struct samples *same, struct error *err)
 {
     const struct samples *s = j->samples;
-    double ns = plan_confirm_rounds (plan) > 0 ? observe_stage (s, j->rounds)
-                                               : 0;
+    struct stage_shift shift = { 0 };
+    struct map first = { 0 }; /* a pair's round of the first stage */
+    int rc = 0;
 
     *same = *s;
     same->sample = NULL;
-    if (ns == 0)
-        return;
+    if (plan_confirm_rounds (plan) > 0)
+        rc = observe_stage (&shift, j->ps, s, j->rounds, err);
+    if (shift.ns == 0 && shift.drift_ns == 0)
+        return rc;
     same->sample = xarray (s->nsamples, sizeof (*same->sample));
-    for (size_t i = 0; i < s->nsamples; i++) {
+    for (size_t i = 0; i < s->nsamples && rc == 0; i++) {
         struct sample *to = &same->sample[i];
+        struct row row = { .n = 0 };
+
+        double ns = shift.ns;
 
         *to = s->sample[i];
-        for (int q = 0; q < RTT_COUNT && to->round >= j->rounds; q++)
+        if (to->round < j->rounds) {
+            map_put (&first, pair_key (to->a, to->b), to->round);
+            continue;
+        }
+        if (shift.drift_ns != 0) {
+            uint32_t round = map_find (&first, pair_key (to->a, to->b));
+
+            rc = pathset_row (j->ps, to->a, to->b, &row, err);
+            ns = shift.drift_ns * row_crossings (&row)
+                 * (to->round - (round == MAP_NONE ? j->rounds / 2 : round))
+                 / (double)j->rounds;
+        }
+        for (int q = 0; q < RTT_COUNT; q++)
             to->rtt_ns[q] -= ns;
     }
+    map_clear (&first);
     j->samples = same;
-    if (fabs (ns) > j->opts->warn_ns)
+    if (fabs (shift.ns) > j->opts->warn_ns)
         NOTE (j, "all round trips took %+.0f ns more when suspects were "
-                 "measured again; this was subtracted", ns);
+                 "measured again; this was subtracted", shift.ns);
+    return rc;
 }
 
 struct verdict *judge (struct pathset *ps, const struct plan *plan,
@@ -1848,7 +1870,7 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     struct samples same;
 
     j.rounds = plan_rounds (plan) - plan_confirm_rounds (plan);
-    align_stages (&j, plan, &same);
+    same.sample = NULL;
     if (judge_view_make (&view, ps, samples, baseline, err) < 0)
         goto error;
     j.ps = view.ps;
@@ -1857,6 +1879,7 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     j.net = pathset_network (view.ps);
     j.paths = j.net->multi;
     if (check_plan (plan, samples, &j.absent, err) < 0
+        || align_stages (&j, plan, &same, err) < 0
         || (!empty && analyse (&j, alarms, err) < 0))
         goto error;
     j.verdict->nodes = samples->nanswered;

@@ -645,35 +645,71 @@ static double round_least (const struct sample *const *s, size_t n, size_t i,
     return least;
 }
 
-double observe_stage (const struct samples *samples, size_t first)
+unsigned int row_crossings (const struct row *row)
+{
+    unsigned int n = 0;
+
+    for (size_t i = 0; i < row->n; i++)
+        n += row->count[i];
+    return n;
+}
+
+/* The median of n values, and the standard deviation of that; v is sorted. */
+static double median_of (double *v, size_t n, double *sd)
+{
+    double middle = stats_median (v, n);
+
+    *sd = stats_mad (v, n, middle) * sqrt (M_PI_2 / (double)n);
+    return middle;
+}
+
+int observe_stage (struct stage_shift *shift, const struct pathset *ps,
+                   const struct samples *samples, size_t first,
+                   struct error *err)
 {
     size_t n = samples->nsamples, k = 0;
     const struct sample **s = xarray (n, sizeof (*s));
-    double *v = xarray (n, sizeof (*v)), ns = 0, before = NAN;
+    double *v = xarray (2 * n, sizeof (*v)), *per = v + n, before = NAN;
+    double round = 0, drifts = 0, ns, each, sd[2];
+    int rc = 0;
 
+    *shift = (struct stage_shift){ 0 };
     for (size_t i = 0; i < n; i++)
         s[i] = &samples->sample[i];
     qsort (s, n, sizeof (*s), compare_pairs);
-    for (size_t i = 0, end; i < n; i = end) {
+    for (size_t i = 0, end; i < n && rc == 0; i = end) {
         double least = round_least (s, n, i, &end);
+        struct row row;
 
         if (i == 0 || key_of (s[i]) != key_of (s[i - 1]))
             before = NAN;
-        if (s[i]->round < first)
+        if (s[i]->round < first) {
             before = least;
-        else if (isfinite (before) && isfinite (least))
+            round = s[i]->round;
+        }
+        else if (isfinite (before) && isfinite (least)
+                 && (rc = pathset_row (ps, s[i]->a, s[i]->b, &row, err)) == 0) {
+            double drift = row_crossings (&row) * (s[i]->round - round)
+                           / (double)first;
+
+            per[k] = drift > 0 ? (least - before) / drift : 0;
+            drifts += drift;
             v[k++] = least - before;
+        }
     }
     if (k >= PAIRS_ENOUGH / 2) {
-        double middle = stats_median (v, k);
-        double var = M_PI_2 * pow (stats_mad (v, k, middle), 2) / (double)k;
-
-        if (STAGE_SURE * STAGE_SURE * var < middle * middle)
-            ns = middle;
+        ns = median_of (v, k, &sd[0]);
+        each = median_of (per, k, &sd[1]);
+        if (sd[1] * drifts / (double)k < sd[0]) {
+            if (fabs (each) > STAGE_SURE * sd[1])
+                shift->drift_ns = each;
+        }
+        else if (fabs (ns) > STAGE_SURE * sd[0])
+            shift->ns = ns;
     }
     free (s);
     free (v);
-    return ns;
+    return rc;
 }
 
 void observations_clear (struct observations *o)

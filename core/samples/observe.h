@@ -91,11 +91,21 @@ int observe (struct observations *o, const struct pathset *ps,
              const struct accuracy *accuracy, struct error *err);
 void observations_clear (struct observations *o);
 
-/* By how much all round trips take longer in rounds from `first` on, ns: the
- * median over pairs that were measured before, too. 0 if they do not show it, with
- * three standard deviations.
+/* By how much all round trips take longer in rounds from `first` on: the median
+ * over pairs that were measured before, too, of the whole; or of what it is per
+ * crossing of a link and time, in units of the rounds before, if that scatters
+ * less. 0 if they do not show it, with three standard deviations. 0, or -1 with
+ * err.
  */
-double observe_stage (const struct samples *samples, size_t first);
+struct stage_shift {
+    double ns, drift_ns; /* one of them is 0 */
+};
+int observe_stage (struct stage_shift *shift, const struct pathset *ps,
+                   const struct samples *samples, size_t first,
+                   struct error *err);
+
+/* How often a row crosses links, there and back. */
+unsigned int row_crossings (const struct row *row);
 
 /* Time of an endpoint's loopbacks over a run, as RTT_FASTEST. */
 struct loopback_time {
