@@ -308,7 +308,8 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
 {
     size_t suspects = 0;
 
-    *e = (struct evidence){ .audit = xarray (in->naudits,
+    *e = (struct evidence){ .cfg = cfg,
+                            .audit = xarray (in->naudits,
                                              sizeof (*e->audit)) };
     for (size_t i = 0; i < in->naudits; i++) {
         const struct policy_audit *a = &in->audit[i];
@@ -434,12 +435,14 @@ static bool suspects_host (const struct policy_finding *f, const char *host)
     return i < f->nsuspects;
 }
 
-/* Whether an audit suspects a link, except of an excess above its class; audit
- * 0: whether the link is in a fresh FAIL that does not suspect the host.
+/* Whether the audit of an event suspects a link, except of an excess above its
+ * class, or of one from which the event's stands out; ev NULL: whether the link
+ * is in a fresh FAIL that does not suspect the host.
  */
 static bool is_suspected (const struct evidence *e, const char *link,
-                          uint64_t audit, const char *host)
+                          const struct link_event *ev, const char *host)
 {
+    uint64_t audit = ev ? ev->audit : 0;
     const struct suspected_link key = { .link = link, .audit = audit,
                                         .explains = true };
     size_t lo = 0;
@@ -455,16 +458,20 @@ static bool is_suspected (const struct evidence *e, const char *link,
     }
     for (const struct suspected_link *s = &e->suspected[lo];
          s < e->suspected + e->nsuspected && !strcmp (s->link, link); s++)
-        if (audit > 0)
-            return s->audit == audit && s->explains;
-        else if (s->fails && !suspects_host (s->finding, host))
+        if (audit > 0 && s->audit != audit)
+            break;
+        else if (audit > 0
+                     ? s->explains
+                           && !stands_out (ev->finding,
+                                           fabs (s->finding->excess_ns), e->cfg)
+                     : s->fails && !suspects_host (s->finding, host))
             return true;
     return false;
 }
 
 /* A link of another host or switch that the finding of a suspects, and that the
- * audit of b suspects as well (b NULL: that a FAIL elsewhere suspects). NULL:
- * none.
+ * audit of b suspects as well, unless b stands out (b NULL: that a FAIL elsewhere
+ * suspects). NULL: none.
  */
 static const char *shared_link (const struct evidence *e,
                                 const struct link_event *a,
@@ -474,7 +481,7 @@ static const char *shared_link (const struct evidence *e,
         const struct policy_suspect *s = &a->finding->suspect[i];
 
         if (!same (s->host, a->host)
-            && is_suspected (e, s->link, b ? b->audit : 0, a->host))
+            && is_suspected (e, s->link, b, a->host))
             return s->link;
     }
     return NULL;

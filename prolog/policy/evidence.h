@@ -97,6 +97,7 @@ struct track {
 };
 
 struct evidence {
+    const struct policy_config *cfg;
     const struct policy_audit **audit; /* [naudits] by number; no user's check */
     size_t naudits;
     struct suspected_link *suspected;

@@ -39,8 +39,9 @@
  *   Resolved     Both audits suspect nothing but links of this host. A link of
  *                another host or between switches, one direction of such a
  *                link, or a switch may explain the FAIL of one audit too; it
- *                must then be in no finding of the other audit, and in no FAIL
- *                of any audit that does not suspect this host. Links that are
+ *                must then be in no finding of the other audit, except one by
+ *                whose excess this host's is above FailExcess there, and in no
+ *                FAIL of any audit that does not suspect this host. Links that are
  *                slow only compared with their class may be in all, since they
  *                were slow before. Whatever is slow in both audits is suspected
  *                in both, so one slow cable or switch (for example a spine)

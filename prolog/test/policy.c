@@ -359,6 +359,8 @@ static const struct {
     { "also where it is less slow then",
       "audit 1 -1800; cable h1,s1; audit 2 -600; fail h1; lesscable s1",
       POLICY_WAIT, "s1/1 would explain both", NULL },
+    { "but where it stands out there", "audit 1 -1800; cable h1,s1;"
+      "audit 2 -600; worse h1; lesscable s1", POLICY_DRAIN, "", NULL },
     { "but not where it always was",
       "audit 1 -1800; cable h1,s1; audit 2 -600; fail h1; oddcable s1",
       POLICY_DRAIN, "", NULL },
