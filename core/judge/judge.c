@@ -991,13 +991,14 @@ static void judge_laggard (const struct judgement *j, struct finding *f)
         return;
     if (f->level == VERDICT_FAIL)
         f->level = VERDICT_WARN;
-    why = most->ns < 0
-              ? xasprintf ("%s; the others of its class take %.0f ns less than "
-                           "before: was it left out of an upgrade?",
-                           f->why, -most->ns)
-              : xasprintf ("%s; a whole class of links takes %.0f ns more than "
-                           "before, which may be a part of this",
-                           f->why, most->ns);
+    if (most->ns < 0)
+        why = xasprintf ("%s; the others of its class take %.0f ns less than "
+                         "before: was it left out of an upgrade?",
+                         f->why, -most->ns);
+    else
+        why = xasprintf ("%s; a whole class of links takes %.0f ns more than "
+                         "before, which may be a part of this",
+                         f->why, most->ns);
     free (f->why);
     f->why = why;
 }
@@ -1428,7 +1429,7 @@ static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
     verdict_limit (v, many ? VERDICT_UNKNOWN : VERDICT_OK,
                    "%zu of %s and %zu of %s were judged; not judged, because "
                    "others' traffic or too few probes would hide %.0f ns: "
-                   "%s%s",
+                   "%s%s; the verdict does not include them",
                    hosts - open_hosts, COUNTED (hosts, "host end"),
                    j->model.m - hosts - (v->nopen - open_hosts),
                    COUNTED (j->model.m - hosts, "other link"),
