@@ -504,7 +504,7 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
     const struct link_event *e = t->last;
     const char *port = e->suspect->port ? e->suspect->port : "";
     double expected_ns = e->finding->expected_ns;
-    char over[32] = "";
+    char over[32] = "", much[64] = "loses messages";
     bool drains = w->site->cfg->act == POLICY_ACT_DRAIN;
     const char *would = drains ? "" : ", and would be drained if Action "
                                       "were drain";
@@ -512,12 +512,13 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
     if (isfinite (expected_ns))
         snprintf (over, sizeof (over), " over its %.0f ns",
                   fmin (expected_ns, 1e9));
+    if (e->finding->basis != BASIS_LOSS)
+        snprintf (much, sizeof (much), "+%.0f ns%s", fmin (e->excess_ns, 1e9),
+                  over);
     if (drains)
         snprintf (d->reason, sizeof (d->reason),
-                  "pmm: host end %.63s%s%.32s (%.32s) +%.0f ns%s, audit"
-                  " %" PRIu64,
-                  t->host, *port ? " " : "", port, t->link,
-                  fmin (e->excess_ns, 1e9), over, e->audit);
+                  "pmm: host end %.63s%s%.32s (%.32s) %s, audit %" PRIu64,
+                  t->host, *port ? " " : "", port, t->link, much, e->audit);
     text_clean (d->reason);
     if (t->first)
         return say (d, drains ? POLICY_DRAIN : POLICY_NOTE,
