@@ -244,14 +244,14 @@ static void show (const struct trial *t, const struct pathset *ps,
             about ? " of " : "", about ? about : "",
             verdict_status_name (v->status), sentence, v->nopen);
     for (size_t i = 0; i < v->nfindings; i++)
-        printf ("#     %s %s %s of %zu + %zu + %zu: %.0f +- %.0f\n",
+        printf ("#     %s %s %s of %zu + %zu + %zu: %.0f +- %.0f %s\n",
                 verdict_status_name (v->finding[i].level),
                 finding_words (&v->finding[i]),
                 v->finding[i].nsuspects > 0
                     ? t->truth.net->link[v->finding[i].suspect[0]].id : "",
                 v->finding[i].nsuspects, v->finding[i].noneway,
                 v->finding[i].nsw, v->finding[i].excess_ns,
-                v->finding[i].stderr_ns);
+                v->finding[i].stderr_ns, v->finding[i].why);
 }
 
 /* Whether the verdict FAILs the host: 1: alone; 2: as one of several; 0: no. */

@@ -2,7 +2,7 @@
 /* localise - how well do two stages localise what is slow?
  *
  *   localise [--smallest] [-n TRIALS] [-s SEED] [-w WORKERS] [-r ROUTING]
- *            [-e SE] [-f one|spread|half] [-a FLOWSxMESSAGES] [-l]
+ *            [-e SE] [-f one|spread|half] [-a FLOWSxMESSAGES] [-l] [-x DIR]
  *            [CASE|NOISE/FAULT|NETWORK...]
  *
  * Each trial draws the lengths of all cables (0 to 150 ns), the hosts of a job
@@ -29,6 +29,8 @@
  * -f half: every second switch does. -f one: one flow a pair, and the tables are
  * believed.
  *
+ * -x DIR writes each trial there for other methods: docs/benchmark.md.
+ *
  * A wrong route sends the messages for one host through another port of a
  * switch. It changes an RTT of the first stage by at least SE standard errors
  * (3).
@@ -46,12 +48,14 @@
  */
 #include "config.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,6 +68,7 @@
 #include "core/judge/judge.h"
 #include "core/paths/tree.h"
 #include "ibquery/fabric.h"
+#include "ibquery/snapshot.h"
 #include "util/alloc.h"
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
@@ -535,6 +540,88 @@ static void show (const struct trial *t, const struct plan *plan,
         printf ("#   %s\n", v->limit[k]);
 }
 
+/*
+ * Export
+ */
+
+static const char *export_to; /* -x: a directory; NULL */
+
+static FILE *export_open (const char *dir, const char *name)
+{
+    char path[4096];
+    FILE *fp;
+
+    snprintf (path, sizeof (path), "%s/%s", dir, name);
+    if (!(fp = fopen (path, "w"))) {
+        perror (path);
+        exit (1);
+    }
+    return fp;
+}
+
+static void export_close (FILE *fp, int rc, const struct error *err)
+{
+    if (rc < 0)
+        die (err);
+    if (fclose (fp) != 0) {
+        perror ("localise");
+        exit (1);
+    }
+}
+
+/* The links of the faults; those of a switch all together. */
+static json_t *export_faults (const struct trial *t)
+{
+    json_t *list = json_array ();
+
+    for (int i = 0; i < t->what->faults; i++) {
+        json_t *links = json_array ();
+
+        for (uint32_t l = 0; l < t->net->nlinks; l++)
+            if (is_fault (t, i, l))
+                json_array_append_new (links,
+                                       json_string (t->net->link[l].id));
+        json_array_append_new (list, links);
+    }
+    return list;
+}
+
+/* Write what a method is given, and the truth. */
+static void export (const struct trial *t, uint64_t seed,
+                    const struct plan *plan, const struct samples *before,
+                    const struct samples *s)
+{
+    char dir[2048], *at;
+    struct error err;
+    json_t *truth;
+    FILE *fp;
+    int len;
+
+    len = snprintf (dir, sizeof (dir), "%s/", export_to);
+    snprintf (dir + len, sizeof (dir) - len, "%s-%zu-%ju", t->what->name,
+              pathset_size (t->ps), (uintmax_t)seed);
+    while ((at = strchr (dir + len, '/')))
+        *at = '-';
+    if (mkdir (dir, 0777) < 0) {
+        perror (dir);
+        exit (1);
+    }
+    fp = export_open (dir, "fabric.pmm");
+    export_close (fp, fabric_write (t->truth.f, fp, &err), &err);
+    fp = export_open (dir, "plan.json");
+    export_close (fp, plan_write (plan, t->ps, NULL, fp, &err), &err);
+    fp = export_open (dir, "baseline.json");
+    export_close (fp, samples_write (before, t->ps, fp, &err), &err);
+    fp = export_open (dir, "samples.json");
+    export_close (fp, samples_write (s, t->ps, fp, &err), &err);
+    truth = json_pack ("{s:s, s:i, s:o}", "case", t->what->name, "hosts",
+                       (int)pathset_size (t->ps), "faults",
+                       export_faults (t));
+    fp = export_open (dir, "truth.json");
+    export_close (fp, json_dumpf (truth, fp, JSON_INDENT (1)), &err);
+    json_decref (truth);
+}
+
 static bool verbose; /* -v: print the faults and the findings */
 
 static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
@@ -570,6 +657,8 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     start = now ();
     v = need (judge (t->ps, plan, s, base, NULL, &err), &err);
     sums->judge_s += now () - start;
+    if (export_to)
+        export (t, seed, plan, before, s);
     count (t, plan, v, sums);
     if (t->what->noise)
         count_methods (t, s, before, sums);
@@ -812,7 +901,7 @@ int main (int argc, char **argv)
     bool *is_case = xcalloc (argc, sizeof (*is_case));
     int c;
 
-    while ((c = getopt (argc, argv, "n:s:w:r:e:f:a:lv")) != -1) {
+    while ((c = getopt (argc, argv, "n:s:w:r:e:f:a:x:lv")) != -1) {
         switch (c) {
         case 'n': args.trials = number (optarg, 1, 1000000); break;
         case 's': args.seed = number (optarg, 0, 1000000); break;
@@ -825,6 +914,7 @@ int main (int argc, char **argv)
         case 'a':
             sscanf (optarg, "%ux%u", &again_flows, &again_messages);
             break;
+        case 'x': export_to = optarg; break;
         case 'l': with_loopbacks = false; break;
         case 'v': verbose = true; break;
         case 'r': args.routing = routing_argument (optarg); break;
@@ -832,7 +922,7 @@ int main (int argc, char **argv)
             fprintf (stderr,
                      "Usage: localise [--smallest] [-n TRIALS] [-s SEED] "
                      "[-w WORKERS] [-r dmodk|minhop|random] [-e SE] "
-                     "[-f one|spread|half] [-l] [-v] "
+                     "[-f one|spread|half] [-l] [-v] [-x DIR] "
                      "[CASE|NOISE/FAULT|NETWORK]...\n");
             return 2;
         }

@@ -119,6 +119,7 @@ struct judgement {
     } shift[CAUSES_MAX];
     size_t nshifts;
     size_t unjudged;  /* links, due to traffic to a host end */
+    bool crowded;     /* others' traffic met all messages of a cause */
     bool *distrusted; /* [nlinks] loopbacks by host link, see distrust () */
     size_t ndistrusted;
     double *most; /* [model.m] ns that a link may be slower, see bound_links */
@@ -871,6 +872,7 @@ static void judge_cause (struct judgement *j, size_t number)
               : fabs (c->excess_ns)
                     <= fmax (ROUTE_NS, opts->warn_spread * c->stderr_ns))
         return;
+    j->crowded |= is_busy (j, c);
     f = add_finding (j, VERDICT_WARN, BASIS_CLASS);
     add_suspects (j, f, number);
     f->excess_ns = c->excess_ns;
@@ -1165,6 +1167,8 @@ static int judge_delays (struct judgement *j, struct error *err)
     struct share slow;
     struct finding *f;
 
+    if (j->crowded) /* traffic may be why */
+        return 0;
     if (share_find (&slow, j->ps, j->samples, SHARE_SLOW, false, err) < 0)
         return -1;
     for (size_t i = 0; i < j->verdict->nfindings && slow.n > 0; i++)
