@@ -1167,7 +1167,8 @@ static int judge_delays (struct judgement *j, struct error *err)
     struct share slow;
     struct finding *f;
 
-    if (j->crowded) /* traffic may be why */
+    /* traffic may be why, or another path of some messages */
+    if (j->crowded || j->paths)
         return 0;
     if (share_find (&slow, j->ps, j->samples, SHARE_SLOW, false, err) < 0)
         return -1;
@@ -2063,7 +2064,7 @@ int judge_first (struct suspicions *s, const struct judge_view *view,
         rc = list_causes (&j, s) < 0 ? ill_conditioned (err) : 0;
         list_doubts (&j, s);
         list_pairs (&j, s);
-        if (rc == 0)
+        if (rc == 0 && !j.paths)
             rc = list_delays (&j, s, err);
     }
     judgement_clear (&j);
