@@ -155,6 +155,29 @@ static size_t count_lost (const struct baseline *old,
     return lost;
 }
 
+/* Say which cables are slow in the run itself, compared with their class: what
+ * is published would call that their usual time.
+ */
+static void tell_slow (const struct inputs *in,
+                       const struct judge_options *opts)
+{
+    struct verdict *v = need (
+        judge (in->ps, in->plan, in->samples, NULL, opts, &fault));
+
+    for (size_t i = 0; i < v->nfindings; i++) {
+        const struct finding *f = &v->finding[i];
+
+        if (f->basis == BASIS_CLASS && f->kind != FINDING_ROUTE
+            && judge_fails (opts, f->excess_ns, f->stderr_ns))
+            fprintf (stderr, "pmm baseline publish: %s%s is slow in this run: "
+                     "%+.0f ns over its class; repair it first, or is it "
+                     "longer than the others?\n",
+                     in->fabric->link[f->suspect[0]].id,
+                     f->nsuspects > 1 ? " or another" : "", f->excess_ns);
+    }
+    verdict_destroy (v);
+}
+
 /* Die if the run is not complete. Return whether it is to be published. */
 static bool may_publish (struct inputs *in, const struct baseline *run,
                          const char *path)
@@ -180,6 +203,7 @@ static bool may_publish (struct inputs *in, const struct baseline *run,
         part = need (baseline_part (old, in->ps,
                                     baseline_enough (plan_probes (in->plan)),
                                     fabric_resolve, in->fabric, &fault));
+    tell_slow (in, &opts);
     v = need (judge (in->ps, in->plan, s, part, &opts, &fault));
     report_text (v, in->fabric, inputs_output (in));
     /* the first one is the cure for links that cannot be judged without */

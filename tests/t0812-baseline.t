@@ -92,8 +92,11 @@ like "$out" 'h0005.* and 1 other: [0-9.]+ ns, \+[78][0-9]+' "... which is named"
 
 out=$(baseline publish slow 2>said)
 is $? 1 "a FAIL is refused"
-like "$(<said)" '^pmm baseline publish: not published: the verdict is FAIL: ' \
+like "$(tail -n 1 said)" \
+    '^pmm baseline publish: not published: the verdict is FAIL: ' \
     "... in a sentence"
+like "$(head -n 1 said)" ' is slow in this run: \+[0-9]+ ns over its class; ' \
+    "... and one says what is slow in it, without a baseline, too"
 like "$out" 'h0003' "... and the cable is named"
 jq -c '.complete = false' healthy/samples.json >part
 pmm baseline publish --conf conf --plan healthy/plan.json --samples part 2>said
