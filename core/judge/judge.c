@@ -1071,38 +1071,23 @@ static bool is_node (const struct judgement *j, uint32_t link)
 }
 
 /* By how much the loopbacks of the job's hosts are slower, as most are: their
- * median, ns of a round trip; 0 if they are few. Say so if it is much, and of
- * which hosts it is not so.
+ * median, ns of a round trip, if that is much; 0 if not, or if they are few.
  */
 static double judge_loopbacks (struct judgement *j)
 {
-    const struct model *m = &j->model;
-    double *v = xarray (m->m, sizeof (*v)), sd, ns, most = 0;
-    size_t n = 0, others = 0;
-    char *names = xstrdup ("");
+    double *v = xarray (j->model.m, sizeof (*v)), sd, most = 0;
+    size_t n = 0;
 
-    for (size_t k = 0; k < m->m; k++)
-        n += model_loopback (m, m->link[k], &v[n], &sd);
+    for (size_t k = 0; k < j->model.m; k++)
+        n += model_loopback (&j->model, j->model.link[k], &v[n], &sd);
     if (n >= HOSTS_ENOUGH)
         most = stats_median (v, n);
-    for (size_t k = 0; k < m->m && fabs (most) > j->opts->warn_ns; k++)
-        if (model_loopback (m, m->link[k], &ns, &sd)
-            && fabs (ns - most) > fabs (most) / 2 && others++ < OPEN_NAMED) {
-            char *more = xasprintf ("%s%s%s", names, *names ? ", " : "",
-                                    j->net->link[m->link[k]].host);
-
-            free (names);
-            names = more;
-        }
-    if (fabs (most) > j->opts->warn_ns)
-        NOTE (j, "the loopbacks of %zu of %s take %+.0f ns one way over the "
-                 "baseline's%s%s%s",
-              n - others, COUNTED (n, "host"), most / 2,
-              others > 0 ? ", unlike " : "", names,
-              others > OPEN_NAMED ? ", ..." : "");
-    free (names);
     free (v);
-    return fabs (most) > j->opts->warn_ns ? most : 0;
+    if (fabs (most) <= j->opts->warn_ns)
+        return 0;
+    NOTE (j, "the loopbacks of most hosts take %+.0f ns one way over the "
+             "baseline's", most / 2);
+    return most;
 }
 
 /* Find hosts whose loopback is slower by more than FailExcess, and by as much
