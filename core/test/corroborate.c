@@ -2,6 +2,7 @@
 #include "config.h"
 #include "core/judge/judge.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +85,13 @@ static void test_one (void)
         { "... even with another sign", VERDICT_WARN, FINDING_HOST_END,
           BASIS_CLASS, 400, 5, { { C, SIGN_WAIT }, { C, SIGN_WIDTH } },
           VERDICT_UNKNOWN, BASIS_WIDTH, C },
+        { "errors that are counted go with delays", VERDICT_WARN,
+          FINDING_HOST_END, BASIS_SLOW, NAN, NAN,
+          { { B, SIGN_COUNTER }, { B, SIGN_COUNTER } },
+          VERDICT_FAIL, BASIS_SLOW, B },
+        { "... lost lanes do not", VERDICT_WARN, FINDING_HOST_END, BASIS_SLOW,
+          NAN, NAN, { { B, SIGN_WIDTH }, { B, SIGN_WIDTH } },
+          VERDICT_WARN, BASIS_SLOW, B },
         { "who waited may WARN", VERDICT_WARN, FINDING_HOST_END,
           BASIS_CLASS, 400, 5, { { C, SIGN_WAIT }, { C, SIGN_WAIT } },
           VERDICT_WARN, BASIS_CLASS, A },

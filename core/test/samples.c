@@ -52,6 +52,35 @@ static void test_quantiles (void)
     ok (same, "quantiles of five");
 }
 
+/* Repeats that took much longer than the least are counted. */
+static void test_slow (void)
+{
+    static const struct {
+        const char *what;
+        double ns[8];
+        uint32_t slow[SLOW_LIMITS];
+    } tab[] = {
+        { "none", { 1, 2, 3, 4, 5, 6, 7, 8 }, { 0, 0, 0, 0 } },
+        { "each limit", { 0, 250, 251, 826, 1001, 3301, 9, 9 },
+          { 4, 3, 2, 1 } },
+        { "a step of the clock is no least",
+          { -5000, 1, 2, 3, 4, 5, 6, 7 }, { 0, 0, 0, 0 } },
+        { "half of them", { 0, 2000, 1, 2001, 2, 2002, 3, 2003 },
+          { 4, 4, 4, 0 } },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        struct sample s = { 0 };
+        double v[8];
+
+        memcpy (v, tab[i].ns, sizeof (v));
+        sample_times (&s, v, 8);
+        ok (!memcmp (s.slow, tab[i].slow, sizeof (s.slow)),
+            "slow repeats, %s: %u %u %u %u", tab[i].what, s.slow[0], s.slow[1],
+            s.slow[2], s.slow[3]);
+    }
+}
+
 static char *written (const struct samples *s, const struct pathset *ps)
 {
     struct error err;
@@ -122,6 +151,9 @@ static void test_round_trip (void)
     s->level = 4;
     s->spread = 5;
     s->sample[1].lost = s->sample[1].sent;
+    s->sample[2].sent = 40;
+    s->sample[2].slow[0] = 17;
+    s->sample[2].slow[3] = 2;
     for (uint32_t i = 0; i < 3; i++)
         samples_add_loopback (s, &loopbacks[i]);
     for (size_t i = 0; i < 2; i++)
@@ -138,6 +170,11 @@ static void test_round_trip (void)
     ok (again && again->level == 4 && again->spread == 5,
         "the service level, and who routes adaptively on it");
     check_controls (again);
+    ok (again && again->sample[2].slow[0] == 17
+            && again->sample[2].slow[3] == 2
+            && !memcmp (again->sample[0].slow, s->sample[0].slow,
+                        sizeof (s->sample[0].slow)),
+        "how many are slow, of many or of few");
     ok (again && again->job == 4711 && again->step == 3 && again->complete
             && again->nanswered == 6 && again->nmissing == 1
             && again->nsamples == s->nsamples
@@ -380,6 +417,7 @@ static void test_hostile (void)
 int main (void)
 {
     test_quantiles ();
+    test_slow ();
     test_round_trip ();
     test_hostile ();
     return done_testing ();
