@@ -250,6 +250,7 @@ struct share {
     uint64_t sent, affected; /* messages across it, */
     double least;            /* ... lower bound of the share that is affected */
     uint64_t other_sent, other_affected; /* all other messages */
+    double more_ns;     /* that slow ones take more than the least */
     double other_least; /* lower bound of the share of these that is affected */
 };
 

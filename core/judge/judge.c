@@ -1164,10 +1164,10 @@ static int judge_delays (struct judgement *j, struct error *err)
         }
     if (slow.n > 0 && (f = add_share (j, &slow, BASIS_SLOW, "delays")))
         f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it take "
-                            "1 us more than the least or longer, of all others "
+                            "%g us more than the least or longer, of all others "
                             "%" PRIu64 " of %" PRIu64 ": does it retransmit?",
-                            slow.affected, slow.sent, slow.other_affected,
-                            slow.other_sent);
+                            slow.affected, slow.sent, slow.more_ns / 1e3,
+                            slow.other_affected, slow.other_sent);
     return 0;
 }
 

@@ -39,7 +39,7 @@ enum {
  */
 #define EVIDENCE 8.0
 #define MARGIN 3.0
-#define SHAPE 1.0
+#define SHAPE 3.0
 #define FIRST 0.3 /* of the evidence and samples, to measure again */
 
 /* Quantile of the normal distribution for a bound that holds in 99.9 %. */
@@ -268,6 +268,7 @@ int share_find (struct share *share, struct pathset *ps,
         share->sent = (uint64_t)t->sent;
         share->affected = (uint64_t)t->affected;
         share->least = least_share (t);
+        share->more_ns = slow_limit_ns[limits[limit].slow];
         all = subtract (&all, t);
     }
     share->other_sent = (uint64_t)all.sent;

@@ -18,7 +18,9 @@
 #define BURST_NS 1500.0
 #define STEP_NS 1000.0
 
-enum { SLEEP_MIN_NS = 1000, SLEEP_MAX_NS = 50000,
+enum { PASSES = 5, /* that a burst lasts */
+       ROUNDS_APART = 4096,
+       SLEEP_MIN_NS = 1000, SLEEP_MAX_NS = 50000,
        LATE_MIN_NS = 20000, LATE_MAX_NS = 100000 };
 
 #define CALM .jitter_ns = 15, .shift_ns = 8
@@ -357,7 +359,9 @@ static int measure (struct simulation *sim, struct sample *s, struct row *row,
             ns += opts->outlier_ns * rng_exponential (&sim->noise);
         ns += rtt_ns;
         if (opts->noise)
-            ns += noise_message_ns (opts->noise, s->a, s->b, s->round,
+            /* passes over a stage's rounds: time goes on */
+            ns += noise_message_ns (opts->noise, s->a, s->b,
+                                    s->round + k / PASSES * ROUNDS_APART,
                                     sim->arc, sim->narcs, &sim->traffic);
         if (opts->more)
             ns += opts->more (opts->more_arg,

@@ -172,7 +172,7 @@ int main (int argc, char **argv)
         double least; /* share of the trials in which it is named */
     } tab[] = {
         { "a host's cable delays 30 %", RETRANSMITS, LINK_HOST, "site", .9 },
-        { "another's does", RETRANSMITS, LINK_SWITCH, "site", .6 },
+        { "another's does", RETRANSMITS, LINK_SWITCH, "site", .5 },
         { "3 %, on a calm day", RARELY, LINK_HOST, "calm", .8 },
         { "every other message", ALTERNATES, LINK_HOST, "calm", .9 },
         { "others' traffic, a mean of 1.5 us", TRAFFIC, LINK_SWITCH, "calm",
