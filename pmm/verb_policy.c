@@ -117,6 +117,10 @@ static void print_finding (const json_t *v, FILE *fp)
     if (slow)
         print_line (v, node ? " {+excess_ns} ns, of its node without it"
                             : " {+excess_ns} ns over its {basis}", fp);
+    else if (!strcmp (text_of (v, "basis"), finding_basis_name (BASIS_LOSS))
+             || !strcmp (text_of (v, "basis"),
+                         finding_basis_name (BASIS_SLOW)))
+        print_line (v, ", {basis} of messages", fp);
     fputc ('\n', fp);
 }
 

@@ -15,6 +15,7 @@
 #include "util/alloc.h"
 #include "util/text.h"
 
+#define DELAYS "delays"
 #define MARK "pmm: "
 
 enum { EXCESS_MAX_NS = 1000000000 };
@@ -94,6 +95,7 @@ void comment_of_audit (struct comment *c, int64_t audit,
     c->found = true;
     c->kind = x->kind;
     c->excess_ns = x->excess_ns;
+    c->delays = x->basis == BASIS_SLOW;
     c->others = finding_others (x);
     if (finding_is_of_switch (x)) {
         const struct switch_info *sw = &fabric_network (f)->sw[x->sw[0]];
@@ -161,7 +163,7 @@ void comment_format (const struct comment *c, char *buf)
             p += snprintf (p, end - p, " %s%s", words[i].key, at);
     }
     if (c->found && isnan (c->excess_ns))
-        snprintf (p, end - p, " loses messages");
+        snprintf (p, end - p, " %s messages", c->delays ? DELAYS : "loses");
     else if (c->found)
         snprintf (p, end - p, " %+.0f ns", c->excess_ns);
 }
@@ -212,6 +214,7 @@ static bool set_word (struct comment *c, const char *word)
     char *to;
     double ns;
 
+    c->delays |= !strcasecmp (word, DELAYS);
     if (*word == '+' || *word == '-') {
         if (text_double (word + 1, 0, EXCESS_MAX_NS, &ns) < 0)
             return false;

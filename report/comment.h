@@ -60,6 +60,8 @@ struct comment {
     char link[COMMENT_NAME_MAX]; /* id */
     char node[COMMENT_NAME_MAX];
     double excess_ns;            /* NAN: none */
+    bool delays;                 /* no excess: it delays messages, rather than
+                                    loses them */
 
     char text[COMMENT_TEXT_MAX]; /* of a check: its sentence */
 };

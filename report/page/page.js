@@ -192,6 +192,7 @@ function headline () {
         + (head.limits[0] || head.sentence) : head.sentence;
   return what (f)
     + (f.basis === 'loss' ? ' loses messages'
+      : f.basis === 'delay' ? ' delays messages'
       : f.basis === 'traffic' ? ' carries others\u2019 traffic: not judged'
         : f.excess !== null && f.kind !== 'route' ? ` is ${amount (f)}`
           : '')

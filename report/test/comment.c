@@ -100,6 +100,11 @@ static void test_audits (void)
     comment_of_audit (&c, 59, &v, f);
     comment_format (&c, entry);
     ok (survives (&c) && strstr (entry, " loses messages"), "lost messages");
+    x.basis = BASIS_SLOW;
+    comment_of_audit (&c, 59, &v, f);
+    comment_format (&c, entry);
+    ok (survives (&c) && c.delays && strstr (entry, " delays messages"),
+        "delayed ones");
 
     x.level = VERDICT_WARN;
     v.status = VERDICT_UNKNOWN;
@@ -164,6 +169,8 @@ static void test_checks (void)
         { "host end h0002 (0002c90000000012/1) or 2 more +412 ns", NULL,
           "0002c90000000012/1", "", 412 },
         { "host end h0002 (0002c90000000012/1) loses messages", NULL,
+          "0002c90000000012/1", "h0002", NAN },
+        { "host end h0002 (0002c90000000012/1) delays messages", NULL,
           "0002c90000000012/1", "h0002", NAN },
         { "host end h0002 (0002c90000000012/1) -12 ns", NULL,
           "0002c90000000012/1", "h0002", -12 },
