@@ -1157,11 +1157,15 @@ static int judge_delays (struct judgement *j, struct error *err)
         return 0;
     if (share_find (&slow, j->ps, j->samples, SHARE_SLOW, false, err) < 0)
         return -1;
+    /* it is slow, or loses messages: that is why; or traffic hides it */
     for (size_t i = 0; i < j->verdict->nfindings && slow.n > 0; i++)
-        if (has_suspect (&j->verdict->finding[i], slow.link[0])) {
-            free (slow.link);
-            return 0; /* it is slow, or loses messages: that is why */
-        }
+        if (has_suspect (&j->verdict->finding[i], slow.link[0]))
+            slow.n = 0;
+    for (size_t i = 0; i < j->verdict->nopen && slow.n > 0; i++)
+        if (j->verdict->open[i] == slow.link[0])
+            slow.n = 0;
+    if (slow.n == 0)
+        free (slow.link);
     if (slow.n > 0 && (f = add_share (j, &slow, BASIS_SLOW, "delays")))
         f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it take "
                             "%g us more than the least or longer, of all others "
