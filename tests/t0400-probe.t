@@ -153,6 +153,22 @@ is "$(jq -c '[.findings[].kind]' out/verdict.json)" '["switch link"]' \
 emu heal all
 run
 is $? 0 "healed: exit 0"
+emu delay "$host/1" 0.3:1000
+is "$(emu show | jq -c '.delays[] | [.share, .ns]')" '[0.3,1000]' \
+    "a cable that delays messages is shown"
+run --output out
+is $? 0 "a host cable that delays 30 % of its messages: exit 0"
+is "$(jq -c '[.findings[] | [.level, .basis, .nodes[0], .excess_ns]]' \
+    out/verdict.json)" "[[\"WARN\",\"delay\",\"$host\",null]]" \
+    "... it is named, as a WARN" || diag "$(jq -c .findings out/verdict.json)"
+like "$(result)" "^pmm-result 1 WARN $nonce .*$host.* delays messages$" \
+    "... in a sentence"
+is "$(jq '[.probes[] | select(.sent > 5) | .slow | length] | unique' -c \
+    out/samples.json)" '[4]' "... after many messages of the second stage"
+pmm judge -f fabric --plan out/plan.json --samples out/samples.json \
+    --baseline baseline.json | cmp - out/verdict.json
+ok $? "... and from the files the verdict is the same"
+emu heal all
 emu loss 0.02
 run --output out
 is "$(jq '[.probes[].lost] | add > 10' out/samples.json)" true \

@@ -107,6 +107,7 @@ static const char usage[] =
     "  -V, --version           tell the version\n"
     "\n"
     "Commands: slow LINK +NS, slow-host HOST +NS, rate LINK|SWITCH GBPS,\n"
+    "delay LINK SHARE:NS (up to ten times that),\n"
     "heal LINK|all, noise, outliers, loss, packet, background (each as above,\n"
     "or off), show, stats.\n";
 

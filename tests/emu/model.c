@@ -39,6 +39,10 @@ struct emu_model {
     uint64_t seed;
     int64_t *latency; /* [2 * nlinks] by arc */
     int64_t *excess;  /* [2 * nlinks] of arcs */
+    struct model_delay {
+        double share; /* of the messages */
+        double ns;    /* to ten times that */
+    } *delay;         /* [nlinks] */
     int64_t *host_ns; /* [nhosts] additional time of the software */
     double *byte_ns;  /* [nlinks] */
     double *gbps;     /* [nlinks] planted rate; 0: the link's own */
@@ -91,6 +95,7 @@ struct emu_model *model_create (const struct fabric *f, uint64_t seed)
     m->packet_ns = PACKET_NS;
     m->latency = xcalloc (2 * n, sizeof (*m->latency));
     m->excess = xcalloc (2 * n, sizeof (*m->excess));
+    m->delay = xcalloc (n, sizeof (*m->delay));
     m->host_ns = xcalloc (f->nhosts, sizeof (*m->host_ns));
     m->byte_ns = xcalloc (n, sizeof (*m->byte_ns));
     m->gbps = xcalloc (n, sizeof (*m->gbps));
@@ -118,6 +123,7 @@ void model_destroy (struct emu_model *m)
         return;
     free (m->latency);
     free (m->excess);
+    free (m->delay);
     free (m->host_ns);
     noise_destroy (m->day);
     free (m->byte_ns);
@@ -270,6 +276,27 @@ static int command_slow (struct emu_model *m, char *const arg[],
     return 0;
 }
 
+/* LINK SHARE:NS */
+static int command_delay (struct emu_model *m, char *const arg[],
+                          struct error *err)
+{
+    const char *colon = strchr (arg[1], ':');
+    struct model_delay delay;
+    uint32_t link;
+    char share[32];
+
+    if (find_link (m, arg[0], &link, err) < 0)
+        return -1;
+    if (!colon || colon - arg[1] >= (ptrdiff_t)sizeof (share))
+        return error_input (err, "delay: '%.80s' is not SHARE:NS", arg[1]);
+    snprintf (share, sizeof (share), "%.*s", (int)(colon - arg[1]), arg[1]);
+    if (parse_share ("delay", share, 1, &delay.share, err) < 0
+        || parse_ns ("delay", colon + 1, 0, &delay.ns, err) < 0)
+        return -1;
+    m->delay[link] = delay;
+    return 0;
+}
+
 static int command_slow_host (struct emu_model *m, char *const arg[],
                               struct error *err)
 {
@@ -304,6 +331,7 @@ static int command_rate (struct emu_model *m, char *const arg[],
 static void heal (struct emu_model *m, uint32_t link)
 {
     m->excess[2 * (size_t)link] = m->excess[2 * (size_t)link + 1] = 0;
+    m->delay[link] = (struct model_delay){ 0 };
     m->gbps[link] = 0;
     m->byte_ns[link] = link_byte_ns (&m->fabric->link[link]);
 }
@@ -473,6 +501,7 @@ static const struct {
 } commands[] = {
     { "slow", 2, command_slow },
     { "slow-host", 2, command_slow_host },
+    { "delay", 2, command_delay },
     { "rate", 2, command_rate },
     { "heal", 1, command_heal },
     { "noise", 1, command_noise },
@@ -520,6 +549,15 @@ char *model_show (const struct emu_model *m)
             continue;
         fprintf (fp, "%s{\"link\":\"%s\",\"excess_ns\":%.17g}", sep,
                  f->link[i].id, sum / 2);
+        sep = ",";
+    }
+    fprintf (fp, "],\"delays\":[");
+    sep = "";
+    for (size_t i = 0; i < f->nlinks; i++) {
+        if (m->delay[i].share <= 0)
+            continue;
+        fprintf (fp, "%s{\"link\":\"%s\",\"share\":%.17g,\"ns\":%.17g}",
+                 sep, f->link[i].id, m->delay[i].share, m->delay[i].ns);
         sep = ",";
     }
     fprintf (fp, "],\"slow_hosts\":[");
@@ -619,6 +657,12 @@ int64_t model_noise (const struct emu_model *m, uint32_t endpoint, int64_t now,
         ns += fabs (rng_normal (rng)) * m->noise_ns;
     if (m->outlier_p > 0 && rng_uniform (rng) < m->outlier_p)
         ns += rng_exponential (rng) * m->outlier_ns;
+    for (int i = 0; i < narcs; i++) {
+        const struct model_delay *d = &m->delay[arc_link (arc[i])];
+
+        if (d->share > 0 && rng_uniform (rng) < d->share)
+            ns += d->ns * (1 + 9 * rng_uniform (rng));
+    }
     if (m->day)
         ns += noise_way_ns (m->day, endpoint, (uint32_t)(now / SLICE_NS), arc,
                             narcs, rng);
