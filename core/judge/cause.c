@@ -24,7 +24,7 @@ enum {
     DRIFT_ENOUGH = 4,  /* rounds for a drift, whose time is in */
     DRIFT_PARTS = 16,  /* ... parts of the stage */
     INDEX_BITS = 30,
-    ROW_CAUSES = 8 * ROW_MAX, /* entries of a row at most */
+    ROW_CAUSES = 9 * ROW_MAX, /* entries of a row at most */
 };
 
 const struct suspect_traits suspect_traits[SUSPECT_KINDS] = {
@@ -35,7 +35,8 @@ const struct suspect_traits suspect_traits[SUSPECT_KINDS] = {
     /* limits */
     [SUSPECT_CLASS] = { 2, 0.05, false, true, FINDING_KINDS },
     [SUSPECT_DRIFT] = { 3, 0.05, false, true, FINDING_KINDS },
-    [SUSPECT_ROUTE] = { 4, 0.55, false, false, FINDING_ROUTE },
+    [SUSPECT_WARM] = { 3, 0.05, true, false, FINDING_HOST_END },
+    [SUSPECT_ROUTE] = { 4, 0.5, false, false, FINDING_ROUTE },
     [SUSPECT_ROW] = { 4, 0.1, false, false, FINDING_ROUTE },
 };
 
@@ -151,6 +152,11 @@ static int put_row (struct cause_build *b, uint32_t row,
             { { SUSPECT_CLASS, info->class_id, 0 }, n },
             { { SUSPECT_SWITCH, info->end[0], 0 }, n },
             { { SUSPECT_SWITCH, info->end[1], 0 }, n },
+            { { SUSPECT_WARM, link, 0 },
+              !bundle && b->rounds >= DRIFT_ENOUGH
+                  ? n * (o->round < b->rounds ? drift_time (b, o)
+                                              : DRIFT_PARTS)
+                  : 0 },
         };
 
         for (size_t k = 0; k < sizeof (at) / sizeof (at[0]); k++)
@@ -413,7 +419,8 @@ static void add_columns (struct cause_columns *t)
             continue;
         t->member[t->n] = (struct member){
             s, s.kind == SUSPECT_ARC     ? 2. * unit
-               : s.kind == SUSPECT_DRIFT ? (double)unit / DRIFT_PARTS
+               : s.kind == SUSPECT_DRIFT || s.kind == SUSPECT_WARM
+                   ? (double)unit / DRIFT_PARTS
                                          : unit };
         t->signature[t->n++] = signature;
     }
@@ -486,6 +493,7 @@ unsigned int suspect_crossed (const struct suspect *s,
 
     switch (s->kind) {
     case SUSPECT_LINK:
+    case SUSPECT_WARM:
         return arc_link (arc) == s->index;
     case SUSPECT_ARC:
         return 2 * (arc == s->index);

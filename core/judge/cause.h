@@ -22,6 +22,7 @@ enum suspect_kind {
     SUSPECT_SWITCH, /* index: switch, all its links alike */
     SUSPECT_CLASS,  /* index: class_id, all links of it alike */
     SUSPECT_DRIFT,  /* all links alike, in proportion to the time */
+    SUSPECT_WARM,   /* index: link, likewise */
     SUSPECT_ROUTE,  /* index: switch from which messages to endpoint `to` take
                        another path than the tables say, and arrive */
     SUSPECT_ROW,    /* the round trip between endpoints index and `to` alone */
@@ -45,10 +46,10 @@ struct suspect {
     uint32_t to; /* endpoint of the set; route and row only */
 };
 
-/* The link of a link or arc suspect; NETWORK_NONE for the other kinds. */
+/* The link of a link, arc or warm suspect; NETWORK_NONE for the other kinds. */
 static inline uint32_t suspect_link (const struct suspect *s)
 {
-    return s->kind == SUSPECT_LINK  ? s->index
+    return s->kind == SUSPECT_LINK || s->kind == SUSPECT_WARM ? s->index
            : s->kind == SUSPECT_ARC ? arc_link (s->index)
                                     : NETWORK_NONE;
 }
@@ -91,7 +92,7 @@ bool detour_exists (const struct detours *d, uint32_t sw, uint32_t to);
 
 /* excess = amplitude of the signature / unit. For links, arcs, switches and
  * classes: of each link's one-way latency, mean of the two directions; for a
- * drift likewise, from the beginning to the end of the first stage. For a route or
+ * drift, or a link that warms up, likewise, from the beginning to the end of the first stage. For a route or
  * row: of the round trip.
  */
 struct member {

@@ -905,6 +905,10 @@ static void judge_cause (struct judgement *j, size_t number)
         f->level = VERDICT_WARN;
     else if (f->kind != FINDING_SWITCH && f->nsw > 0)
         f->level = VERDICT_UNKNOWN;
+    else if (kind_of (j, number) == SUSPECT_WARM) {
+        f->level = VERDICT_WARN;
+        but = "; it grew while it was measured";
+    }
     else if (f->level == VERDICT_FAIL && is_busy (j, c)) {
         f->level = VERDICT_WARN;
         but = "; others' traffic met all messages across it, and is as likely";

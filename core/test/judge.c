@@ -719,6 +719,17 @@ static void case_warm (struct job *job, struct samples *s, uint32_t link)
     }
 }
 
+/* One cable gets slower while it is measured. */
+static void case_warms_up (struct job *job, struct samples *s, uint32_t link)
+{
+    double rounds
+        = (double)(plan_rounds (job->plan) - plan_confirm_rounds (job->plan));
+
+    for (size_t i = 0; i < s->nsamples; i++)
+        shift (&s->sample[i], 1000 * crosses (job, &s->sample[i], link)
+                                  * fmin (1, s->sample[i].round / rounds));
+}
+
 static void case_enormous (struct job *job, struct samples *s, uint32_t link)
 {
     (void)job;
@@ -835,6 +846,31 @@ static void upgrade_beside (struct job *job, struct samples *s, uint32_t link)
     upgrade_hosts (job, s, link);
     for (size_t i = 0; i < s->nsamples; i++)
         shift (&s->sample[i], 1000 * crosses (job, &s->sample[i], link));
+}
+
+/* A cable that gets slower from round to round is a WARN that says so. */
+static void test_warm (void)
+{
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+    struct samples *s;
+    struct verdict *v;
+    struct job job;
+    uint32_t link;
+
+    job_open (&job, net, NODES, 5, 99);
+    s = job_samples (&job, 5, 99);
+    link = busiest (&job, s, LINK_HOST);
+    v = job_check (&job, 5, 99, true, case_warms_up, link);
+    ok (v->status == VERDICT_WARN && v->nfindings == 1
+            && names (v->finding, link)
+            && strstr (v->finding->why, "it grew while it was measured"),
+        "a host's cable warms up: %s, %zu findings",
+        verdict_status_name (v->status), v->nfindings);
+    print (v);
+    verdict_destroy (v);
+    samples_destroy (s);
+    job_close (&job);
+    tablenet_destroy (net);
 }
 
 /* Nothing FAILs that is not slower than it was itself. */
@@ -1484,6 +1520,7 @@ int main (int argc, char **argv)
     test_example ();
     test_cases ();
     test_upgrades ();
+    test_warm ();
     test_busy ();
     test_ranks ();
     test_first ();
