@@ -18,9 +18,8 @@
  *
  * FAULT is one of a host's or a switch's cable, healthy, a change or CHANGE/FAULT
  * (bench/truth.h). With the change lft5, 5 % of the tables' entries differ from
- * the snapshot. On the days
- * "flows" and "flows-stay" there are others' flows from the first audit on. -l:
- * no loopbacks.
+ * the snapshot. On the days "flows" and "flows-stay" there are others' flows
+ * from the first audit on. -l: no loopbacks.
  *
  *   right after 2, 3, 4  trials in which the faulty host was drained by then
  *   wrong                trials in which another host was drained, or any host

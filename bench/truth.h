@@ -54,7 +54,7 @@ enum ailment { AILS_SLOW, AILS_TAIL, AILS_ALTERNATE, AILS_WARM, AILS_DROP };
  *   recableN     N cables between switches take up to 300 ns more or less
  *   warmN        during the first stage links get slower by N ns
  *   stageN       round trips of the second stage take N ns more
- *   repairedN    a cable between switches was N ns slower and is no more
+ *   repairedN    a cable between switches was N ns slower and is mended
  *   badbaseN     it was, and still is
  *   leafN        the switch of the faulty host, or of one, takes N ns more
  *   spineN       so does a switch without hosts

@@ -828,7 +828,6 @@ static void join_results (struct group *g, const struct probe_stage *stage,
                 .round = (uint32_t)(stage->first
                                     + round_of_loops (&part[m], which)),
             };
-
             struct sample times = { 0 };
 
             if (end_of[p] == NO_END

@@ -49,7 +49,7 @@ struct cause_entry {
 struct cause_build {
     struct pathset *ps;
     const struct network *net;
-    size_t rounds;
+    size_t rounds; /* of the first stage; 0: rows have no times */
     struct cause_entry *entry;
     size_t n, size;
 };
@@ -115,7 +115,9 @@ static void put_sure (struct cause_build *b, size_t first, uint32_t row,
                  row, value);
 }
 
-/* When a row was measured, in parts of the first stage. */
+/* When a row was measured, in parts of the first stage; of the second alone: its
+ * middle, since what all take more by then was subtracted (observe_stage).
+ */
 static unsigned int drift_time (const struct cause_build *b,
                                 const struct observation *o)
 {
@@ -128,7 +130,7 @@ static int put_row (struct cause_build *b, uint32_t row,
                     const struct observation *o, struct error *err)
 {
     size_t first = b->n;
-    unsigned int crossings = 0;
+    bool timed = b->rounds >= DRIFT_ENOUGH, again = o->round >= b->rounds;
 
     if (b->n + ROW_CAUSES > b->size) {
         b->size = 2 * b->size + ROW_CAUSES;
@@ -138,8 +140,6 @@ static int put_row (struct cause_build *b, uint32_t row,
         uint32_t link = o->link[p];
         unsigned int n = o->count[p];
         const struct link_info *info = &b->net->link[link];
-
-        crossings += n;
         bool bundle = b->net->multi
                       && !multipath_is_single (b->net->multi, link);
         const struct {
@@ -152,11 +152,10 @@ static int put_row (struct cause_build *b, uint32_t row,
             { { SUSPECT_CLASS, info->class_id, 0 }, n },
             { { SUSPECT_SWITCH, info->end[0], 0 }, n },
             { { SUSPECT_SWITCH, info->end[1], 0 }, n },
+            /* in the second stage it is as warm as it gets */
             { { SUSPECT_WARM, link, 0 },
-              !bundle && b->rounds >= DRIFT_ENOUGH
-                  ? n * (o->round < b->rounds ? drift_time (b, o)
-                                              : DRIFT_PARTS)
-                  : 0 },
+              bundle || !timed ? 0
+                               : n * (again ? DRIFT_PARTS : drift_time (b, o)) },
         };
 
         for (size_t k = 0; k < sizeof (at) / sizeof (at[0]); k++)
@@ -168,9 +167,9 @@ static int put_row (struct cause_build *b, uint32_t row,
                            o->oneway || o->a < o->b ? o->a : o->b,
                            o->oneway || o->a < o->b ? o->b : o->a },
          row, 1);
-    if (b->rounds >= DRIFT_ENOUGH)
+    if (timed)
         put (b, first, (struct suspect){ SUSPECT_DRIFT, 0, 0 }, row,
-             crossings * drift_time (b, o));
+             row_crossings (o->count, o->n) * drift_time (b, o));
     if (o->apart > 0) {
         put_sure (b, first, row, o->a, o->b, o->oneway ? 2 : 1);
         if (!o->oneway)

@@ -92,8 +92,8 @@ bool detour_exists (const struct detours *d, uint32_t sw, uint32_t to);
 
 /* excess = amplitude of the signature / unit. For links, arcs, switches and
  * classes: of each link's one-way latency, mean of the two directions; for a
- * drift, or a link that warms up, likewise, from the beginning to the end of the first stage. For a route or
- * row: of the round trip.
+ * drift, or a link that warms up, likewise, from the beginning to the end of the
+ * first stage. For a route or row: of the round trip.
  */
 struct member {
     struct suspect suspect;
@@ -115,10 +115,9 @@ struct causes {
  * signature keeps the members of its simplest kind, but links with arcs, and
  * routes with rows and with links between switches, which look the same. On a
  * network of places (core/paths/multipath) bundles are no causes, as all their
- * cables would have to be slow, and there are no routes. rounds: of the first
- * stage; rows of the second alone are taken for as old as its middle ones, since
- * what they take more as a whole is not in them (observe_stage). 0, or -1 with
- * err; then causes_clear.
+ * cables would have to be slow, and there are no routes. `rounds` are those of
+ * the first stage; 0: nothing drifts or warms up. Return 0, or -1 with err; then
+ * causes_clear.
  */
 int causes_make (struct causes *c, struct pathset *ps,
                  const struct observations *obs, size_t rounds,

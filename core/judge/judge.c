@@ -854,6 +854,7 @@ static void judge_cause (struct judgement *j, size_t number)
     const struct judge_options *opts = j->opts;
     bool links = is_links (j, number);
     double loopback_ns, loopback_sd;
+    bool busy = is_busy (j, c);
     const char *but = NULL;
     struct finding *f;
     uint32_t own;
@@ -872,7 +873,7 @@ static void judge_cause (struct judgement *j, size_t number)
               : fabs (c->excess_ns)
                     <= fmax (ROUTE_NS, opts->warn_spread * c->stderr_ns))
         return;
-    j->crowded |= is_busy (j, c);
+    j->crowded |= busy;
     f = add_finding (j, VERDICT_WARN, BASIS_CLASS);
     add_suspects (j, f, number);
     f->excess_ns = c->excess_ns;
@@ -909,7 +910,7 @@ static void judge_cause (struct judgement *j, size_t number)
         f->level = VERDICT_WARN;
         but = "; it grew while it was measured";
     }
-    else if (f->level == VERDICT_FAIL && is_busy (j, c)) {
+    else if (f->level == VERDICT_FAIL && busy) {
         f->level = VERDICT_WARN;
         but = "; others' traffic met all messages across it, and is as likely";
     }
@@ -1132,8 +1133,9 @@ static void judge_nodes (struct judgement *j)
 #define LOSS_WARN 0.001
 #define LOSS_FAIL 0.02
 
-/* A finding of the links that lose or delay messages. False if nobody knows
- * which of several between switches: then there is a note instead.
+/* A finding of the links that lose or delay messages; it frees share->link.
+ * NULL if it is not known which link between switches does, since messages are
+ * spread: then there is a note instead.
  */
 static struct finding *add_share (struct judgement *j, struct share *share,
                                   enum finding_basis basis, const char *what)
@@ -1170,7 +1172,7 @@ static int judge_delays (struct judgement *j, struct error *err)
             slow.n = 0;
     if (slow.n == 0)
         free (slow.link);
-    if (slow.n > 0 && (f = add_share (j, &slow, BASIS_SLOW, "delays")))
+    else if ((f = add_share (j, &slow, BASIS_SLOW, "delays")))
         f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it take "
                             "%g us more than the least or longer, of all others "
                             "%" PRIu64 " of %" PRIu64 ": does it retransmit?",
@@ -1823,22 +1825,24 @@ static int align_stages (struct judgement *j, const struct plan *plan,
     if (shift.ns == 0 && shift.drift_ns == 0)
         return rc;
     same->sample = xarray (s->nsamples, sizeof (*same->sample));
+    for (size_t i = 0; i < s->nsamples; i++) {
+        same->sample[i] = s->sample[i];
+        if (s->sample[i].round < j->rounds)
+            map_put (&first, pair_key (s->sample[i].a, s->sample[i].b),
+                     s->sample[i].round);
+    }
     for (size_t i = 0; i < s->nsamples && rc == 0; i++) {
         struct sample *to = &same->sample[i];
+        double ns = shift.ns;
         struct row row = { .n = 0 };
 
-        double ns = shift.ns;
-
-        *to = s->sample[i];
-        if (to->round < j->rounds) {
-            map_put (&first, pair_key (to->a, to->b), to->round);
+        if (to->round < j->rounds)
             continue;
-        }
         if (shift.drift_ns != 0) {
             uint32_t round = map_find (&first, pair_key (to->a, to->b));
 
             rc = pathset_row (j->ps, to->a, to->b, &row, err);
-            ns = shift.drift_ns * row_crossings (&row)
+            ns = shift.drift_ns * row_crossings (row.count, row.n)
                  * (to->round - (round == MAP_NONE ? j->rounds / 2 : round))
                  / (double)j->rounds;
         }

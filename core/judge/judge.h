@@ -31,17 +31,18 @@
  *               FailExcess, e > FailSpread s, e - 3 s is still a WARN, and the
  *               excess is above a baseline. Not a FAIL if a slow switch is as
  *               likely, or a host without a loopback may run differently,
- *               others' traffic met all messages across it, or its class
- *               got faster by so much: nothing FAILs that is not slower than
- *               it was itself
+ *               others' traffic met all messages across it, its loopback
+ *               shows two fifths of it, it grew from round to round, or a
+ *               class differs as a whole by so much: nothing FAILs that is
+ *               not slower than it was itself
  *   sound       e + 2 s <= FailExcess, with all causes in the model
  *   not judged  neither. A limit names these links; the verdict is UNKNOWN if
  *               one is a host end, or if they are more than NotJudgedShare
  *
  * A host whose loopback got slower by FailExcess, a wrong route (judge/route),
  * and a link that loses or delays some messages (judge/share) are WARNs; one that
- * loses more than one in 50, as sure as 99.9 %, is a FAIL. If a whole class differs by
- * FailExcess, the runs differ, and nothing FAILs.
+ * loses more than one in 50, as sure as 99.9 %, is a FAIL. If a whole class differs
+ * by FailExcess, the runs differ: what does not FAIL is UNKNOWN.
  *
  * Where switches spread messages (adaptive or hashed routing), here or in a
  * baseline, all this is done on the network of places, with what all messages

@@ -10,7 +10,9 @@
  * minus half of the chi square that it misses, times the density of such an
  * excess: for a route over its detours, with the expected latencies of their
  * links and what other causes add; for a link, slow now or before, each decade
- * from EXCESS_MIN to EXCESS_MAX is equally likely. Rare are a table that differs from the one just
+ * from EXCESS_MIN to EXCESS_MAX is equally likely.
+ *
+ * Rare are a table that differs from the one just
  * read and a link slower by less than FailExcess (ROUTE_ODDS, a guess); rarer
  * are two slow links of which one looks like a detour over the other
  * (CHANCE_ODDS). A switch has the odds of all its routes.

@@ -204,6 +204,17 @@ struct row {
     bool symmetric; /* forward and reverse use the same links */
 };
 
+/* How often a row crosses links in all, by the n counts of it. */
+static inline unsigned int
+row_crossings (const uint8_t *count, size_t n)
+{
+    unsigned int sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += count[i];
+    return sum;
+}
+
 /* Return 0, or -1 with err, which names both endpoints (a path loops, has a
  * dead end, or crosses one link more than twice in a round trip).
  */

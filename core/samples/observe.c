@@ -25,6 +25,7 @@
 enum {
     PRIOR_REPEATS = 20,
     PAIRS_ENOUGH = 8, /* differences that are enough for an estimate */
+    LOOPBACK_REPEATS = 5,
     SKEW = RTT_FASTEST + 1, /* as a quantile: see more_of */
 };
 
@@ -33,7 +34,6 @@ enum {
 #define LEAST_SD 12.0   /* ns, of a least repeat if there are few rows */
 #define USUAL_GAPS 2.0  /* usual gaps that are no sign of traffic */
 #define STEP_GAPS 10.0  /* least repeat below all others: a clock step */
-#define STEP_SPREAD 0.25 /* of that: the others differ by less */
 #define MIDDLE_BETTER 0.8 /* of the standard deviation */
 #define TIGHT 4.0       /* of the usual spread: no traffic */
 #define DOUBT_MOST 1e6   /* ns: the row has no information */
@@ -288,7 +288,7 @@ static struct fastest *fastest_loopbacks (const struct samples *samples)
 static bool is_step (double least, double next, double most, double gap)
 {
     return next - least > STEP_GAPS * gap
-           && most - next < STEP_SPREAD * (next - least);
+           && sample_is_step (least, next, most);
 }
 
 static void drop_step (struct fastest *f, double gap)
@@ -645,15 +645,6 @@ static double round_least (const struct sample *const *s, size_t n, size_t i,
     return least;
 }
 
-unsigned int row_crossings (const struct row *row)
-{
-    unsigned int n = 0;
-
-    for (size_t i = 0; i < row->n; i++)
-        n += row->count[i];
-    return n;
-}
-
 /* The median of n values, and the standard deviation of that; v is sorted. */
 static double median_of (double *v, size_t n, double *sd)
 {
@@ -689,7 +680,8 @@ int observe_stage (struct stage_shift *shift, const struct pathset *ps,
         }
         else if (isfinite (before) && isfinite (least)
                  && (rc = pathset_row (ps, s[i]->a, s[i]->b, &row, err)) == 0) {
-            double drift = row_crossings (&row) * (s[i]->round - round)
+            double drift = row_crossings (row.count, row.n)
+                           * (s[i]->round - round)
                            / (double)first;
 
             per[k] = drift > 0 ? (least - before) / drift : 0;

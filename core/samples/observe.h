@@ -104,9 +104,6 @@ int observe_stage (struct stage_shift *shift, const struct pathset *ps,
                    const struct samples *samples, size_t first,
                    struct error *err);
 
-/* How often a row crosses links, there and back. */
-unsigned int row_crossings (const struct row *row);
-
 /* Time of an endpoint's loopbacks over a run, as RTT_FASTEST. */
 struct loopback_time {
     double ns; /* NAN: it has none */

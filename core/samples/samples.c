@@ -27,7 +27,6 @@ enum {
 };
 
 #define RTT_LIMIT_NS 1e12
-#define STEP_SPREAD 0.25 /* of a step: the others differ by less */
 
 const double slow_limit_ns[SLOW_LIMITS] = { 250, 825, 1000, 3300 };
 
@@ -152,7 +151,10 @@ void sample_quantiles (double *rtt_ns, double *v, size_t n)
         rtt_ns[q] = stats_quantile (v, n, quantiles[q].p);
 }
 
-uint32_t sample_longer (const double *rtt_ns, size_t n, double than_ns)
+/* How many of n repeats took longer, by their quantiles: of five at most it is
+ * exact.
+ */
+static uint32_t sample_longer (const double *rtt_ns, size_t n, double than_ns)
 {
     uint32_t longer = 0;
     int q = 1;
@@ -170,22 +172,24 @@ uint32_t sample_longer (const double *rtt_ns, size_t n, double than_ns)
     return longer;
 }
 
-/* The least; but one far below others that agree is a step of the clock. */
+/* The least that is no step of the clock. */
 static double least_of (const double *rtt_ns)
 {
-    bool step = rtt_ns[RTT_P75] - rtt_ns[RTT_P25]
-                < STEP_SPREAD * (rtt_ns[RTT_P25] - rtt_ns[RTT_MIN]);
-
-    return rtt_ns[step ? RTT_P25 : RTT_MIN];
+    return rtt_ns[sample_is_step (rtt_ns[RTT_MIN], rtt_ns[RTT_P25],
+                                  rtt_ns[RTT_P75])
+                      ? RTT_P25 : RTT_MIN];
 }
 
 void sample_times (struct sample *s, double *v, size_t n)
 {
+    double least;
+
     sample_quantiles (s->rtt_ns, v, n);
+    least = least_of (s->rtt_ns);
     for (int k = 0; k < SLOW_LIMITS; k++) {
         s->slow[k] = 0;
         for (size_t i = 0; i < n; i++)
-            s->slow[k] += v[i] > least_of (s->rtt_ns) + slow_limit_ns[k];
+            s->slow[k] += v[i] > least + slow_limit_ns[k];
     }
 }
 
@@ -496,11 +500,11 @@ static int read_slow (struct reader *r, struct sample *x, const json_t *of,
                       const char *where)
 {
     uint32_t n = x->sent - x->lost;
+    double least = least_of (x->rtt_ns);
     json_t *list;
 
     for (int k = 0; k < SLOW_LIMITS; k++)
-        x->slow[k] = sample_longer (x->rtt_ns, n, least_of (x->rtt_ns)
-                                                      + slow_limit_ns[k]);
+        x->slow[k] = sample_longer (x->rtt_ns, n, least + slow_limit_ns[k]);
     if (!json_object_get (of, "slow"))
         return 0;
     if (json_get_array (of, where, "slow", SLOW_LIMITS, &list, r->err) < 0)

@@ -26,7 +26,9 @@ enum { /* quantiles of the repeats, in ns */
     RTT_COUNT,
 };
 
-/* Limits above the least RTT of a probe from one side, ns. */
+/* Limits above the least RTT of a probe from one side, ns: two, and a quarter of
+ * each (judge/share).
+ */
 enum { SLOW_LIMITS = 4 };
 extern const double slow_limit_ns[SLOW_LIMITS];
 
@@ -63,8 +65,6 @@ enum {
  * Times are one way: exactly this is in a round trip to another host, which
  * sends once and receives once.
  */
-enum { LOOPBACK_REPEATS = 5 };
-
 struct loopback {
     uint32_t end;   /* endpoint of the pathset */
     uint32_t round; /* before which it was measured, or the number of rounds */
@@ -131,10 +131,11 @@ void sample_quantiles (double *rtt_ns, double *v, size_t n);
 /* The same of a sample, and count its slow repeats. */
 void sample_times (struct sample *s, double *v, size_t n);
 
-/* How many of n repeats took longer, by their quantiles: of five at most it is
- * exact.
- */
-uint32_t sample_longer (const double *rtt_ns, size_t n, double than_ns);
+/* Whether the least is a step of the clock: far below others that agree. */
+static inline bool sample_is_step (double least, double next, double most)
+{
+    return most - next < (next - least) / 4;
+}
 
 /* The time of a flow from the n RTTs of its messages: the least; of four or
  * more the second, as a single one may be a step of the clock. NAN if n is 0.

@@ -63,7 +63,7 @@ static void test_slow (void)
         { "none", { 1, 2, 3, 4, 5, 6, 7, 8 }, { 0, 0, 0, 0 } },
         { "each limit", { 0, 250, 251, 826, 1001, 3301, 9, 9 },
           { 4, 3, 2, 1 } },
-        { "a step of the clock is no least",
+        { "a step of the clock is not taken for the least",
           { -5000, 1, 2, 3, 4, 5, 6, 7 }, { 0, 0, 0, 0 } },
         { "half of them", { 0, 2000, 1, 2001, 2, 2002, 3, 2003 },
           { 4, 4, 4, 0 } },

@@ -99,12 +99,13 @@ static bool stands_out (const struct policy_finding *f, double common,
            || f->excess_ns - sure * f->stderr_ns - common > cfg->fail_ns;
 }
 
-/* Why an audit counts against no host. *fails: whether it FAILs any. */
-static enum doubt doubt_of (const struct policy_audit *a, bool *fails,
-                            const struct policy_config *cfg)
+/* Why an audit counts against no host. common: common_ns; *fails: whether it FAILs
+ * any.
+ */
+static enum doubt doubt_of (const struct policy_audit *a, double common,
+                            bool *fails, const struct policy_config *cfg)
 {
     const char **host = xarray (a->nfindings, sizeof (*host));
-    double common = common_ns (a);
     bool alone, some = false;
     size_t n = 0;
 
@@ -130,7 +131,7 @@ enum doubt audit_doubt (const struct policy_audit *a, int64_t now,
                         const struct policy_config *cfg)
 {
     bool fails;
-    enum doubt doubt = doubt_of (a, &fails, cfg);
+    enum doubt doubt = doubt_of (a, common_ns (a), &fails, cfg);
 
     return fails && is_fresh (a->time, now, cfg) ? doubt : DOUBT_NONE;
 }
@@ -139,8 +140,8 @@ enum doubt audit_doubt (const struct policy_audit *a, int64_t now,
  * counts against no host, whatever doubt there was of the audit.
  */
 static unsigned int seen (const struct policy_audit *a,
-                          const struct policy_finding *f, enum doubt *doubt,
-                          const struct policy_config *cfg)
+                          const struct policy_finding *f, double common,
+                          enum doubt *doubt, const struct policy_config *cfg)
 {
     unsigned int what = f->level == VERDICT_FAIL ? SEEN_FAIL : SEEN_WARN;
     bool numbers = isfinite (f->excess_ns) && f->excess_ns > 0
@@ -159,7 +160,7 @@ static unsigned int seen (const struct policy_audit *a,
     if (f->basis == BASIS_SLOW
         || (f->basis == BASIS_LOSS && (lossy || f->level < VERDICT_FAIL)))
         return SEEN_WARN;
-    if ((!finding_host (f, &alone) || !stands_out (f, common_ns (a), cfg))
+    if ((!finding_host (f, &alone) || !stands_out (f, common, cfg))
         && !*doubt)
         *doubt = DOUBT_COMMON;
     if (!numbers && f->basis != BASIS_LOSS)
@@ -186,10 +187,11 @@ static unsigned int seen (const struct policy_audit *a,
  * does not explain one either.
  */
 static void add_finding (struct evidence *e, const struct policy_audit *a,
-                         const struct policy_finding *f, enum doubt doubt,
-                         bool fresh, const struct policy_config *cfg)
+                         const struct policy_finding *f, double common,
+                         enum doubt doubt, bool fresh,
+                         const struct policy_config *cfg)
 {
-    unsigned int what = seen (a, f, &doubt, cfg);
+    unsigned int what = seen (a, f, common, &doubt, cfg);
     bool counts = !(what & (SEEN_DOUBT | SEEN_AMONG));
     bool explains = f->level != VERDICT_OK && f->basis != BASIS_CLASS
                     && f->kind != FINDING_NODE
@@ -324,11 +326,12 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
     qsort (e->audit, e->naudits, sizeof (*e->audit), compare_audits);
     for (size_t i = 0; i < e->naudits; i++) {
         const struct policy_audit *a = e->audit[i];
+        double common = common_ns (a);
         bool fails;
-        enum doubt doubt = doubt_of (a, &fails, cfg);
+        enum doubt doubt = doubt_of (a, common, &fails, cfg);
 
         for (size_t k = 0; k < a->nfindings; k++)
-            add_finding (e, a, &a->finding[k], doubt,
+            add_finding (e, a, &a->finding[k], common, doubt,
                          is_fresh (a->time, in->now, cfg), cfg);
     }
     for (size_t i = 0; i < in->nsigns; i++) {
