@@ -67,7 +67,7 @@ struct share_work {
     double enough;              /* samples */
     struct tally *link[LIMITS]; /* [m] */
     struct tally all[LIMITS];
-    unsigned int *asleep;       /* [endpoints] slow loopbacks */
+    bool *left_out;             /* [endpoints] their messages are not counted */
 };
 
 static void add (struct tally *t, double sent, double affected, double waited)
@@ -92,15 +92,26 @@ static struct tally subtract (const struct tally *all, const struct tally *t)
     };
 }
 
-/* Whether an endpoint's messages are not counted. */
-static bool is_left_out (const struct share_work *w, uint32_t end)
+/* Leave out the hosts that are missing, and those that sleep: of delays only. */
+static void leave_out (struct share_work *w)
 {
     const struct samples *s = w->samples;
-    bool out = w->asleep[end] >= ASLEEP;
+    size_t n = pathset_size (w->ps);
+    unsigned int *asleep = xcalloc (n, sizeof (*asleep)); /* slow loopbacks */
 
-    for (size_t i = 0; i < s->nmissing && !out; i++)
-        out = !strcmp (s->missing[i], pathset_endpoint (w->ps, end)->host);
-    return out;
+    for (size_t i = 0; i < s->nloopbacks && w->kind != SHARE_LOST; i++) {
+        const struct loopback *l = &s->loopback[i];
+
+        asleep[l->end] += l->rtt_ns[RTT_MAX] - l->rtt_ns[RTT_MIN]
+                          > slow_limit_ns[limits[LIMITS - 1].slow];
+    }
+    for (uint32_t end = 0; end < n; end++) {
+        w->left_out[end] = asleep[end] >= ASLEEP;
+        for (size_t i = 0; i < s->nmissing && !w->left_out[end]; i++)
+            w->left_out[end] = !strcmp (s->missing[i],
+                                        pathset_endpoint (w->ps, end)->host);
+    }
+    free (asleep);
 }
 
 /* Count what crosses each link, and in total. */
@@ -108,17 +119,12 @@ static int count (struct share_work *w, struct error *err)
 {
     bool lost = w->kind == SHARE_LOST;
 
-    for (size_t i = 0; i < w->samples->nloopbacks && !lost; i++) {
-        const struct loopback *l = &w->samples->loopback[i];
-
-        w->asleep[l->end] += l->rtt_ns[RTT_MAX] - l->rtt_ns[RTT_MIN]
-                             > slow_limit_ns[limits[LIMITS - 1].slow];
-    }
+    leave_out (w);
     for (size_t i = 0; i < w->samples->nsamples; i++) {
         const struct sample *s = &w->samples->sample[i];
         struct row row;
 
-        if (is_left_out (w, s->a) || is_left_out (w, s->b))
+        if (w->left_out[s->a] || w->left_out[s->b])
             continue;
         if (pathset_row (w->ps, s->a, s->b, &row, err) < 0)
             return -1;
@@ -248,7 +254,7 @@ int share_find (struct share *share, struct pathset *ps,
         return -1;
     for (int i = 0; i < LIMITS; i++)
         w.link[i] = xcalloc (w.m, sizeof (*w.link[i]));
-    w.asleep = xcalloc (pathset_size (ps), sizeof (*w.asleep));
+    w.left_out = xcalloc (pathset_size (ps), sizeof (*w.left_out));
     ev = xcalloc (w.m, sizeof (*ev));
     rc = count (&w, err);
     for (size_t k = 0; k < w.m; k++) {
@@ -276,7 +282,7 @@ int share_find (struct share *share, struct pathset *ps,
     share->other_least = least_share (&all);
     for (int i = 0; i < LIMITS; i++)
         free (w.link[i]);
-    free (w.asleep);
+    free (w.left_out);
     free (ev);
     return rc;
 }

@@ -164,13 +164,21 @@ static void test_flapping (void)
     season_close (s);
 }
 
-static void test_slow (uint64_t seed)
+/* Two calm days; a cable is chosen that gets slow then. */
+static struct season *open_slow_season (uint64_t seed)
 {
     struct season *s = open_season (seed);
-    const struct outcome *o = &s->outcome;
 
     season_run (s, audits (2, 5, 50), calm);
     plant_cable (s);
+    return s;
+}
+
+static void test_slow (uint64_t seed)
+{
+    struct season *s = open_slow_season (seed);
+    const struct outcome *o = &s->outcome;
+
     season_run (s, audits (6, 15, 100), slow);
     show ("slow", s);
     diag ("slow: FAIL in audit %zu with it, drained after audit %zu",
@@ -205,10 +213,8 @@ static void test_pinned (uint64_t seed)
  */
 static void test_profile (uint64_t seed)
 {
-    struct season *s = open_season (seed);
+    struct season *s = open_slow_season (seed);
 
-    season_run (s, audits (2, 5, 50), calm);
-    plant_cable (s);
     season_run (s, audits (9, 22, 100), profile);
     show ("profile", s);
     ok (s->outcome.news == 1 && s->outcome.fails == 0,
@@ -219,18 +225,14 @@ static void test_profile (uint64_t seed)
             && s->outcome.news == 0,
         "... and what its cable takes later is the cable's");
     season_close (s);
-    s = open_season (seed);
-    season_run (s, audits (2, 5, 50), calm);
-    plant_cable (s);
+    s = open_slow_season (seed);
     season_run (s, audits (6, 22, 100), slow_profile);
     show ("profile with slow", s);
     ok (s->outcome.drains == 1 && s->outcome.elsewhere == 0
             && s->outcome.strays == 0,
         "a cable that gets slow with it, by more, drains its host");
     season_close (s);
-    s = open_season (seed);
-    season_run (s, audits (2, 5, 50), calm);
-    plant_cable (s);
+    s = open_slow_season (seed);
     season_run (s, audits (6, 22, 100), half_profile);
     show ("half a profile", s);
     ok (s->outcome.news > 0 && s->outcome.fails == 0 && s->outcome.drains == 0,
