@@ -64,18 +64,14 @@ struct model {
     size_t measured;            /* rows of baselines */
     struct lsq *before, *after; /* without and with the job's rows */
 
-    /* The same for the job's own unknowns, without the others (linear/marginal),
-     * once that is worth its work.
-     */
+    /* Instead of these two, if the problem is small enough to be factorised: */
     struct model_own {
-        uint32_t *col; /* [n] of a, ascending */
+        uint32_t *col; /* [n] the job's own unknowns: columns of a, ascending */
         uint32_t *at;  /* [columns of a] NETWORK_NONE: another */
         size_t n;
-        double **k, **before; /* the precision before the job's samples, and its
-                                 Cholesky factor; NULL: not yet */
-        double *inverse;      /* [nrows * nrows] V^-1; NULL: not yet */
-        double spent, due;    /* products that iterations took, and those at
-                                 which to look again */
+        struct direct *prior; /* keeps them; NULL: it is not small */
+        double *known;        /* [nrows * nrows] V without the rows' own noise */
+        double *inverse;      /* [nrows * nrows] V^-1 */
     } *own;
 };
 

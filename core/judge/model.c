@@ -29,12 +29,11 @@
  *
  *     V^-1 = N^-1 - N^-1 A K^-1 A' N^-1.
  *
- * The unknowns that no row of the job has matter only by what they say of the
- * others. Once iterations took as many products as it takes to eliminate these
- * (linear/marginal) and to make V^-1, that is done: so all is done in twice the
- * time of the better way at most, whichever it is. Iterations are better where
- * all hosts of a fabric are judged by a baseline of all, since few are needed;
- * elimination, where a few hosts are, by what others measured of their cables.
+ * Iterations solve this (linear/lsq) where all hosts of a fabric are judged by
+ * a baseline of all: few are needed. Where a few hosts are, by what others
+ * measured of their cables, many are. There K0 is factorised (linear/direct),
+ * the unknowns of the job's rows last, since others matter only by what they say
+ * of these; and V^-1 is made of A K0^-1 A' whenever N changes.
  *
  * A draw of z, of covariance V^-1: with V^-1 = L L' and random e_i of variance
  * 1 it is L e. Or with e_i for all rows of the problem, including the job's, and
@@ -71,8 +70,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/linear/direct.h"
 #include "core/linear/linalg.h"
-#include "core/linear/marginal.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
 #include "util/map.h"
@@ -571,67 +570,44 @@ static void weigh (const struct model_build *b)
         *w++ = pow (m->offset_sd[i], -2);
 }
 
-/* Copy a triangle to one of more rows. */
-static double **copy_triangle (double *const *k, size_t n, size_t rows)
+/* Whether what this costs at most is worth it (linear/direct). */
+static bool is_small (const struct model *m)
 {
-    double **copy = linalg_triangle (rows);
+    return m->own->n + m->nrows <= FULL_MOST;
+}
+
+/* The problem of rows a. */
+static struct lsq *solver_of (const struct model *m, const struct sparse *a)
+{
+    struct lsq *q
+        = is_small (m) ? lsq_create_direct (a, m->weight, FULL_MOST) : NULL;
+
+    return q ? q : lsq_create (a, m->weight);
+}
+
+/* What is left of (K0, A'; A, 0) without the unknowns is -A K0^-1 A'. */
+static int find_known (struct model *m)
+{
+    const struct sparse *a = m->a;
+    struct model_own *own = m->own;
+    double *const *kept = direct_kept (own->prior);
+    size_t n = own->n, rows = m->nrows;
+    double **k = linalg_triangle (n + rows);
+    int rc;
 
     for (size_t i = 0; i < n; i++)
-        memcpy (copy[i], k[i], (i + 1) * sizeof (**copy));
-    return copy;
-}
-
-/* Products that iterations took until now. */
-static double products_spent (const struct model *m)
-{
-    return m->own->spent
-           + (m->before ? (double)lsq_products (m->before) : 0)
-           + (m->after ? (double)lsq_products (m->after) : 0);
-}
-
-/* Whether iterations took as long as it takes to do without them. */
-static bool is_due (const struct model *m)
-{
-    double n = (double)m->own->n, rows = (double)m->nrows;
-    double full = n * (n * n / 6 + rows * (n + rows) / 2);
-
-    return products_spent (m) >= fmax (m->own->due, full)
-           && m->own->n + m->nrows <= FULL_MOST;
-}
-
-/* Eliminate what is not the job's. y: of all rows but the job's, to solve for
- * what is expected; or NULL. -1 with errno E2BIG: that takes longer than the
- * iterations did.
- */
-static int eliminate_others (const struct model *m, const double *y,
-                             double *expected)
-{
-    struct model_own *own = m->own;
-    double spent = products_spent (m);
-    struct marginal g;
-    int rc = marginal_make (&g, &m->prior, m->weight, y, own->col, own->n,
-                            (size_t)fmin (cbrt (6 * spent), FULL_MOST));
-    double **factor = NULL;
-
-    if (rc == 0) {
-        factor = copy_triangle (g.k, own->n, own->n);
-        rc = linalg_eliminate (factor, own->n, own->n);
+        memcpy (k[i], kept[i], (i + 1) * sizeof (**k));
+    for (size_t r = 0; r < rows; r++)
+        for (size_t e = a->start[model_row (m, r)];
+             e < a->start[model_row (m, r) + 1]; e++)
+            k[n + r][own->at[a->col[e]]] = a->value[e];
+    if ((rc = linalg_eliminate (k, n + rows, n)) == 0) {
+        own->known = linalg_matrix (rows);
+        for (size_t r = 0; r < rows; r++)
+            for (size_t c = 0; c <= r; c++)
+                own->known[r * rows + c] = -k[n + r][n + c];
     }
-    if (rc == 0 && y) {
-        linalg_solve_triangle (factor, own->n, g.g);
-        for (size_t k = 0; k < own->n; k++)
-            expected[own->col[k]] = g.g[k];
-    }
-    if (rc == 0) {
-        own->k = g.k;
-        own->before = factor;
-        g.k = NULL;
-    }
-    else {
-        own->due = 2 * spent;
-        free (factor);
-    }
-    marginal_clear (&g);
+    free (k);
     return rc;
 }
 
@@ -641,61 +617,58 @@ static int eliminate_others (const struct model *m, const double *y,
 static int prepare (const struct model_build *b)
 {
     struct model *m = b->m;
+    struct model_own *own = m->own;
 
-    if (!is_due (m) || eliminate_others (m, b->y, m->expected) < 0) {
-        m->before = lsq_create (&m->prior, m->weight);
-        if (!m->before
-            || lsq_solve (m->before, b->y, LSQ_FINE, m->expected) < 0)
-            return -1;
+    if (is_small (m))
+        own->prior = direct_create (&m->prior, m->weight, own->col, own->n,
+                                    FULL_MOST);
+    if (own->prior) {
+        size_t n = model_unknowns (m);
+        double *g = xcalloc (2 * n, sizeof (*g)), rz;
+
+        for (size_t i = 0; i < m->prior.nrows; i++)
+            row_add (m->a, i, m->weight[i] * b->y[i], g);
+        direct_apply (own->prior, 1, g, m->expected, g + n, &rz);
+        free (g);
+        return find_known (m) < 0 ? -1 : model_reweigh (m);
     }
+    m->before = lsq_create (&m->prior, m->weight);
+    if (!m->before || lsq_solve (m->before, b->y, LSQ_FINE, m->expected) < 0)
+        return -1;
     return model_reweigh (m);
 }
 
-/* V^-1 is what is left of (K, A' N^-1; N^-1 A, N^-1) without the unknowns. */
+/* Make V^-1. */
 static int invert (const struct model *m)
 {
-    const struct sparse *a = m->a;
     struct model_own *own = m->own;
-    size_t n = own->n, rows = m->nrows;
-    double **k = copy_triangle (own->k, n, n + rows);
+    size_t rows = m->nrows;
+    double *v = linalg_matrix (rows);
     int rc;
 
-    for (size_t r = 0; r < rows; r++) {
-        size_t row = model_row (m, r);
-        double w = m->weight[row];
-
-        for (size_t e = a->start[row]; e < a->start[row + 1]; e++) {
-            size_t i = own->at[a->col[e]];
-
-            k[n + r][i] = w * a->value[e];
-            for (size_t f = a->start[row]; f < a->start[row + 1]; f++)
-                if (own->at[a->col[f]] <= i)
-                    k[i][own->at[a->col[f]]] += w * a->value[e] * a->value[f];
-        }
-        k[n + r][n + r] = w;
-    }
-    if ((rc = linalg_eliminate (k, n + rows, n)) == 0) {
-        own->inverse = linalg_matrix (rows);
-        for (size_t r = 0; r < rows; r++)
-            for (size_t c = 0; c <= r; c++)
-                own->inverse[r * rows + c] = own->inverse[c * rows + r]
-                    = k[n + r][n + c];
-    }
-    free (k);
+    memcpy (v, own->known, rows * rows * sizeof (*v));
+    for (size_t r = 0; r < rows; r++)
+        v[r * rows + r] += m->obs->v[r].var;
+    free (own->inverse);
+    own->inverse = NULL;
+    if ((rc = linalg_cholesky (v, rows)) == 0)
+        own->inverse = linalg_inverse (v, rows);
+    free (v);
     return rc;
+}
+
+static void weigh_job (const struct model *m)
+{
+    for (size_t i = 0; i < m->nrows; i++)
+        m->weight[model_row (m, i)] = 1 / m->obs->v[i].var;
 }
 
 int model_reweigh (struct model *m)
 {
-    for (size_t i = 0; i < m->nrows; i++)
-        m->weight[model_row (m, i)] = 1 / m->obs->v[i].var;
-    free (m->own->inverse);
-    m->own->inverse = NULL;
-    m->own->spent += m->after ? (double)lsq_products (m->after) : 0;
+    weigh_job (m);
+    if (m->own->known)
+        return invert (m);
     lsq_destroy (m->after);
-    m->after = NULL;
-    if (m->own->k && invert (m) == 0)
-        return 0;
     m->after = lsq_create (m->a, m->weight);
     return m->after ? 0 : -1;
 }
@@ -887,6 +860,7 @@ static int estimate_spreads (const struct model_build *b)
     double *x = xcalloc (n, sizeof (*x));
     double *v = xarray (n, sizeof (*v));
     uint32_t *at = xarray (n, sizeof (*at));
+    struct lsq *q;
     int rc = -1;
 
     m->spread = xarray (m->nclasses, sizeof (*m->spread));
@@ -895,9 +869,10 @@ static int estimate_spreads (const struct model_build *b)
     for (size_t c = 0; c < m->nclasses; c++)
         m->spread[c] = SPREAD_WIDE * m->differ;
     weigh (b);
-    if (model_reweigh (m) < 0
-        || lsq_sketch (m->after, DRAWS, DRAWS_SEED, LSQ_ROUGH, sketch) < 0
-        || lsq_solve (m->after, b->y, LSQ_FINE, x) < 0)
+    weigh_job (m);
+    q = solver_of (m, m->a);
+    if (!q || lsq_sketch (q, DRAWS, DRAWS_SEED, LSQ_ROUGH, sketch) < 0
+        || lsq_solve (q, b->y, LSQ_FINE, x) < 0)
         goto done;
     for (uint32_t c = 0; c < m->nclasses; c++) {
         size_t k = 0;
@@ -922,6 +897,7 @@ static int estimate_spreads (const struct model_build *b)
     rc = 0;
 done:
     memcpy (m->expected, x, n * sizeof (*x));
+    lsq_destroy (q);
     free (sketch);
     free (x);
     free (v);
@@ -1030,8 +1006,8 @@ void model_clear (struct model *m)
     if (m->own) {
         free (m->own->col);
         free (m->own->at);
-        free (m->own->k);
-        free (m->own->before);
+        direct_destroy (m->own->prior);
+        free (m->own->known);
         free (m->own->inverse);
         free (m->own);
     }
@@ -1062,16 +1038,6 @@ void model_transpose (const struct model *m, const double *v, double *u)
             row_add (m->a, model_row (m, i), v[i], u);
 }
 
-/* Whether there is V^-1, by now. */
-static bool has_inverse (const struct model *m)
-{
-    if (!m->own->inverse && is_due (m)
-        && (m->own->k || eliminate_others (m, NULL, NULL) == 0)
-        && invert (m) < 0)
-        m->own->due = 2 * products_spent (m);
-    return m->own->inverse != NULL;
-}
-
 int model_whiten (const struct model *m, const double *d, size_t n,
                   double tolerance, double *p)
 {
@@ -1079,7 +1045,7 @@ int model_whiten (const struct model *m, const double *d, size_t n,
     double *b, *x;
     int rc;
 
-    if (has_inverse (m)) {
+    if (m->own->inverse) {
         memset (p, 0, n * rows * sizeof (*p));
         for (size_t i = 0; i < n * rows; i++)
             if (d[i] != 0)
@@ -1132,7 +1098,7 @@ int model_draw (const struct model *m, uint64_t seed, size_t n, double *z)
     double *sketch, *off;
     int rc;
 
-    if (has_inverse (m))
+    if (m->own->inverse)
         return draw_inverse (m, seed, n, z);
     sketch = xarray (n * model_unknowns (m), sizeof (*sketch));
     off = xarray (n, sizeof (*off));
@@ -1151,15 +1117,15 @@ int model_draw (const struct model *m, uint64_t seed, size_t n, double *z)
 double model_prior_variance (const struct model *m, const double *u)
 {
     const struct model_own *own = m->own;
-    size_t n = own->k ? own->n : model_unknowns (m);
+    size_t n = own->prior ? own->n : model_unknowns (m);
     double *x = xarray (n, sizeof (*x));
     double var = INFINITY;
 
-    if (own->k) {
+    if (own->prior) {
         var = 0;
         for (size_t i = 0; i < n; i++)
             x[i] = u[own->col[i]];
-        linalg_solve_triangle (own->before, n, x);
+        linalg_solve_triangle (direct_kept_factor (own->prior), n, x);
         for (size_t i = 0; i < n; i++)
             var += x[i] * u[own->col[i]];
     }

@@ -20,7 +20,8 @@
  * If there are few more rows than columns, as for a job, the condition is
  * thousands and more. Then as many rows as columns are factorised, and the rest
  * is a correction of low rank (linear/factor): an exact inverse, up to
- * rounding, and one iteration is enough.
+ * rounding, and one iteration is enough. So it is with the factor of K itself
+ * (linear/direct), for a caller that solves often.
  *
  * The square root of r' G' D G r, which every iteration computes, is about the
  * distance from the solution in the norm of K, that is, in standard errors: no
@@ -55,6 +56,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/linear/direct.h"
 #include "core/linear/factor.h"
 #include "core/linear/linalg.h"
 #include "util/alloc.h"
@@ -94,12 +96,11 @@ struct lsq {
     size_t n;      /* columns */
     struct form k; /* A' W A */
     uint32_t *row; /* [nrows] row of a for each row of k */
-    struct form g; /* its approximate inverse, unless there is f */
+    struct form g; /* its approximate inverse, unless there is f or d */
     struct factor *f;
-    struct lsq_work {
-        uint64_t iterations, products;
-    } *work;
-    uint64_t most; /* iterations allowed */
+    struct direct *d;
+    uint64_t *iterations; /* until now, */
+    uint64_t most;        /* and allowed */
 };
 
 static void form_clear (struct form *f)
@@ -130,8 +131,9 @@ void lsq_destroy (struct lsq *q)
     form_clear (&q->k);
     form_clear (&q->g);
     factor_destroy (q->f);
+    direct_destroy (q->d);
     free (q->row);
-    free (q->work);
+    free (q->iterations);
     free (q);
     errno = saved;
 }
@@ -459,19 +461,42 @@ static struct factor *factorise (const struct sparse *a, const double *w)
     return f;
 }
 
-struct lsq *lsq_create (const struct sparse *a, const double *w)
+/* Without a preconditioner. */
+static struct lsq *lsq_make (const struct sparse *a, const double *w)
 {
     struct lsq *q = xcalloc (1, sizeof (*q));
 
     q->a = a;
     q->n = a->ncols;
     q->most = UINT64_MAX;
-    q->work = xcalloc (1, sizeof (*q->work));
-    if (copy_rows (q, w) == 0
-        && ((q->f = factorise (a, w)) || precondition (q) == 0))
+    q->iterations = xcalloc (1, sizeof (*q->iterations));
+    if (copy_rows (q, w) == 0)
         return q;
     lsq_destroy (q);
     return NULL;
+}
+
+struct lsq *lsq_create (const struct sparse *a, const double *w)
+{
+    struct lsq *q = lsq_make (a, w);
+
+    if (!q || (q->f = factorise (a, w)) || precondition (q) == 0)
+        return q;
+    lsq_destroy (q);
+    return NULL;
+}
+
+struct lsq *lsq_create_direct (const struct sparse *a, const double *w,
+                               size_t most)
+{
+    struct direct *d = direct_create (a, w, NULL, 0, most);
+    struct lsq *q = d ? lsq_make (a, w) : NULL;
+
+    if (q)
+        q->d = d;
+    else
+        direct_destroy (d);
+    return q;
 }
 
 int lsq_reweigh (struct lsq *q, const double *w)
@@ -488,12 +513,7 @@ int lsq_reweigh (struct lsq *q, const double *w)
 
 void lsq_limit (struct lsq *q, uint64_t iterations)
 {
-    q->most = q->work->iterations + iterations;
-}
-
-uint64_t lsq_products (const struct lsq *q)
-{
-    return q->work->products;
+    q->most = *q->iterations + iterations;
 }
 
 /*
@@ -585,7 +605,9 @@ INLINE void product (const struct form *f, size_t n, size_t L,
 INLINE void approximate (const struct lsq *q, size_t L, const double *r,
                          double *z, double *work, double *rz)
 {
-    if (q->f)
+    if (q->d)
+        direct_apply (q->d, L, r, z, work, rz);
+    else if (q->f)
         factor_apply (q->f, L, r, z, work, rz);
     else
         product (&q->g, q->n, L, r, z, rz);
@@ -621,7 +643,7 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
             busy += rr[l] > goal[l];
         if (busy == 0)
             return 0;
-        if (q->work->iterations >= q->most)
+        if (*q->iterations >= q->most)
             break;
         product (&q->k, n, L, p, z, pz);
         for (size_t l = 0; l < L; l++)
@@ -639,8 +661,7 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
         for (size_t c = 0; c < n; c++)
             for (size_t l = 0; l < L; l++)
                 p[c * L + l] = z[c * L + l] + beta[l] * p[c * L + l];
-        q->work->iterations++;
-        q->work->products += 2 * L * q->k.start[q->k.nrows];
+        ++*q->iterations;
     }
     errno = EDOM;
     return -1;

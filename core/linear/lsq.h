@@ -40,6 +40,13 @@ struct lsq;
 struct lsq *lsq_create (const struct sparse *a, const double *w);
 void lsq_destroy (struct lsq *q);
 
+/* The same, by the factor of A' W A: one iteration is enough. For its cost and
+ * `most` see direct_create (linear/direct), which may refuse with errno E2BIG.
+ * Not to be given other weights.
+ */
+struct lsq *lsq_create_direct (const struct sparse *a, const double *w,
+                               size_t most);
+
 /* Give the rows other weights, as lsq_create. The approximate inverse that makes
  * iterations few stays as it is: for weights of which most are alike. 0, or -1
  * with errno EDOM; then only destroy it.
@@ -85,9 +92,6 @@ void lsq_sketch_residual (const struct sparse *a, const double *w,
  * more returns -1 with errno EDOM.
  */
 void lsq_limit (struct lsq *q, uint64_t iterations);
-
-/* How many products of numbers its iterations took until now. */
-uint64_t lsq_products (const struct lsq *q);
 
 /* The covariance C of a solution: exact for small problems, or a
  * sketch of k vectors, which gives a standard error to sqrt (1 / 2 k): 9 % for

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Some unknowns without the others, against dense arithmetic. */
+/* A factor of the normal matrix, some unknowns last, against dense arithmetic. */
 #include "config.h"
-#include "core/linear/marginal.h"
+#include "core/linear/direct.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/linear/linalg.h"
+#include "core/linear/lsq.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 
@@ -75,72 +76,105 @@ static double *normal_of (const struct problem *p, double *g)
 }
 
 /* Keep every step-th unknown. */
-static void test_marginal (size_t n, size_t rows, size_t step)
+static void test_direct (size_t n, size_t rows, size_t step)
 {
     struct problem p = problem_make (n, rows);
-    double *y = calloc (n, sizeof (*y)), *l = normal_of (&p, y), *c;
+    double *g = calloc (n, sizeof (*g)), *l = normal_of (&p, g), *c;
+    double *x = calloc (n, sizeof (*x)), *work = calloc (n, sizeof (*work));
+    double *y = calloc (n, sizeof (*y)), worst = 0, most = 0, gx = 0, product;
     uint32_t *keep = calloc (n, sizeof (*keep));
-    double worst = 0, most = 0;
-    struct marginal m;
+    struct direct *d;
     size_t kept = 0;
 
     for (uint32_t j = 0; j < n; j += (uint32_t)step)
         keep[kept++] = j;
+    memcpy (y, g, n * sizeof (*y));
     if (linalg_cholesky (l, n) < 0)
         abort ();
     linalg_solve (l, n, y);
     c = linalg_inverse (l, n);
-    ok (marginal_make (&m, p.a, p.w, p.t, keep, kept, n) == 0 && m.n == kept,
-        "%zu of %zu unknowns, of %zu rows", kept, n, rows);
-    if (linalg_eliminate (m.k, kept, kept) < 0)
-        abort ();
-    linalg_solve_triangle (m.k, kept, m.g);
+    d = direct_create (p.a, p.w, keep, kept, n);
+    ok (d != NULL, "%zu unknowns, of %zu rows; %zu are last", n, rows, kept);
+    direct_apply (d, 1, g, x, work, &product);
+    for (size_t i = 0; i < n; i++) {
+        worst = fmax (worst, fabs (x[i] - y[i]));
+        gx += g[i] * x[i];
+    }
+    ok (worst < 1e-10 && fabs (gx - product) < 1e-6,
+        "... the solution: %.0e off", worst);
     for (size_t i = 0; i < kept; i++) {
         double *column = calloc (kept, sizeof (*column));
 
-        worst = fmax (worst, fabs (m.g[i] - y[keep[i]]));
         column[i] = 1;
-        linalg_solve_triangle (m.k, kept, column);
+        linalg_solve_triangle (direct_kept_factor (d), kept, column);
         for (size_t j = 0; j < kept; j++)
             most = fmax (most, fabs (column[j] - c[keep[j] * n + keep[i]]));
         free (column);
     }
-    ok (worst < 1e-10, "... have the same values: %.0e off", worst);
-    ok (most < 1e-10, "... and covariance: %.0e off", most);
-    marginal_clear (&m);
+    ok (most < 1e-10, "... the covariance of these: %.0e off", most);
+    direct_destroy (d);
     problem_clear (&p);
+    free (g);
+    free (x);
     free (y);
+    free (work);
     free (l);
     free (c);
     free (keep);
+}
+
+/* Vectors side by side are as one by one. */
+static void test_lanes (void)
+{
+    enum { N = 240 };
+    struct problem p = problem_make (N, 400);
+    struct direct *d = direct_create (p.a, p.w, NULL, 0, N);
+    static double r[N * LSQ_LANES], z[N * LSQ_LANES], work[N * LSQ_LANES];
+    static double one[N], alone[N];
+    double rz[LSQ_LANES], product, worst = 0;
+    struct rng rng;
+
+    rng_seed (&rng, 1);
+    for (size_t i = 0; i < N * LSQ_LANES; i++)
+        r[i] = rng_normal (&rng);
+    direct_apply (d, LSQ_LANES, r, z, work, rz);
+    for (size_t l = 0; l < LSQ_LANES; l++) {
+        for (size_t i = 0; i < N; i++)
+            one[i] = r[i * LSQ_LANES + l];
+        direct_apply (d, 1, one, alone, work, &product);
+        worst = fmax (worst, fabs (product - rz[l]));
+        for (size_t i = 0; i < N; i++)
+            worst = fmax (worst, fabs (alone[i] - z[i * LSQ_LANES + l]));
+    }
+    ok (worst == 0, "vectors side by side: %.0e off", worst);
+    direct_destroy (d);
+    problem_clear (&p);
 }
 
 static void test_refused (void)
 {
     struct problem p = problem_make (600, 6000);
     static const uint32_t keep[] = { 0, 17, 300 };
-    struct marginal m;
 
     errno = 0;
-    ok (marginal_make (&m, p.a, p.w, p.t, keep, 3, 300) < 0 && errno == E2BIG,
+    ok (!direct_create (p.a, p.w, keep, 3, 300) && errno == E2BIG,
         "too many are left: E2BIG");
-    marginal_clear (&m);
     for (size_t i = 0; i < 6600; i++)
         p.w[i] = 0;
     errno = 0;
-    ok (marginal_make (&m, p.a, p.w, p.t, keep, 3, 600) < 0 && errno == EDOM,
+    ok (!direct_create (p.a, p.w, keep, 3, 600) && errno == EDOM,
         "nothing is known of one: EDOM");
-    marginal_clear (&m);
     problem_clear (&p);
 }
 
 int main (void)
 {
-    test_marginal (60, 20, 4);      /* all sparse */
-    test_marginal (240, 400, 3);    /* some full */
-    test_marginal (606, 6000, 10);  /* most */
-    test_marginal (120, 300, 1);    /* all are kept */
-    test_marginal (120, 300, 120);  /* one is */
+    test_direct (60, 20, 4);      /* all sparse */
+    test_direct (240, 400, 3);    /* some full */
+    test_direct (606, 6000, 10);  /* most */
+    test_direct (120, 300, 1);    /* all are kept */
+    test_direct (120, 300, 120);  /* one is */
+    test_lanes ();
     test_refused ();
     return done_testing ();
 }
