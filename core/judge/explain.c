@@ -441,16 +441,39 @@ static double noise_scale (const struct explanation *ex, double p,
     return scale;
 }
 
+/* Add these signatures, at most LSQ_LANES, if they explain anything. */
+static int add_whole (struct explanation *ex, const size_t *k, size_t n)
+{
+    size_t nrows = ex->model->nrows;
+    double *p = xarray (n * nrows, sizeof (*p));
+    int rc = whiten (ex, k, n, p);
+
+    for (size_t i = 0; i < n && rc == 0 && ex->n < CAUSES_MAX; i++)
+        if (gain (ex, k[i]) > 0) {
+            struct cause c = { k[i], .p = xarray (nrows, sizeof (*c.p)) };
+
+            memcpy (c.p, p + i * nrows, nrows * sizeof (*c.p));
+            rc = put (ex, ex->n, c);
+        }
+    free (p);
+    return rc;
+}
+
 /* The scale at first: the smaller one of with and without what is of the run. */
 static int first_scale (struct explanation *ex)
 {
     double scale = noise_scale (ex, 1 / 3., NORMAL_THIRD);
+    size_t whole[LSQ_LANES], n = 0;
 
-    for (size_t k = 0; k < ex->causes->n && ex->n < CAUSES_MAX; k++)
-        if (suspect_traits[kind_of (ex, k)].whole
-            && (whiten (ex, &k, 1, NULL) < 0
-                || (gain (ex, k) > 0 && add (ex, ex->n, k) < 0)))
-            return -1;
+    for (size_t k = 0; k < ex->causes->n; k++) {
+        if (suspect_traits[kind_of (ex, k)].whole)
+            whole[n++] = k;
+        if (n == LSQ_LANES || k + 1 == ex->causes->n) {
+            if (add_whole (ex, whole, n) < 0)
+                return -1;
+            n = 0;
+        }
+    }
     ex->scale = fmin (scale, noise_scale (ex, 1 / 3., NORMAL_THIRD));
     while (ex->n > 0)
         free (take (ex, ex->n - 1).p);
