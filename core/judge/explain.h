@@ -64,14 +64,16 @@ struct model {
     size_t measured;            /* rows of baselines */
     struct lsq *before, *after; /* without and with the job's rows */
 
-    /* Instead of these two, if the problem is small enough to be factorised: */
+    /* Instead of these two, if the job has few rows and the problem is small
+     * enough to be factorised:
+     */
     struct model_own {
         uint32_t *col; /* [n] the job's own unknowns: columns of a, ascending */
         uint32_t *at;  /* [columns of a] NETWORK_NONE: another */
         size_t n;
-        struct direct *prior; /* keeps them; NULL: it is not small */
-        double *known;        /* [nrows * nrows] V without the rows' own noise */
-        double *inverse;      /* [nrows * nrows] V^-1 */
+        struct direct *prior; /* of `prior`; keeps them */
+        double *known;        /* [nrows * nrows] V without the rows' own noise, */
+        double *inverse;      /* [nrows * nrows] and V^-1 */
     } *own;
 };
 

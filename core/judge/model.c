@@ -31,9 +31,10 @@
  *
  * Iterations solve this (linear/lsq) where all hosts of a fabric are judged by
  * a baseline of all: few are needed. Where a few hosts are, by what others
- * measured of their cables, many are. There K0 is factorised (linear/direct),
- * the unknowns of the job's rows last, since others matter only by what they say
- * of these; and V^-1 is made of A K0^-1 A' whenever N changes.
+ * measured of their cables, many are. There K0 and K are factorised
+ * (linear/direct). If the job has few rows, only K0, the unknowns of these rows
+ * last, since others matter only by what they say of them; and V^-1 is made of
+ * A K0^-1 A'.
  *
  * A draw of z, of covariance V^-1: with V^-1 = L L' and random e_i of variance
  * 1 it is L e. Or with e_i for all rows of the problem, including the job's, and
@@ -84,7 +85,8 @@ enum {
     DRAWS = LSQ_LANES, /* to find which links are determined */
     DRAWS_SEED = 1,
     FIT_TURNS = 8,
-    FULL_MOST = 4000, /* unknowns of a full matrix: 64 MB */
+    DIRECT_MOST = 4000, /* unknowns of a factor: 64 MB */
+    INVERSE_MOST = 512, /* rows of the job */
 };
 
 /* ns */
@@ -573,42 +575,40 @@ static void weigh (const struct model_build *b)
 /* Whether what this costs at most is worth it (linear/direct). */
 static bool is_small (const struct model *m)
 {
-    return m->own->n + m->nrows <= FULL_MOST;
+    return m->own->n + m->nrows <= DIRECT_MOST;
 }
 
 /* The problem of rows a. */
 static struct lsq *solver_of (const struct model *m, const struct sparse *a)
 {
     struct lsq *q
-        = is_small (m) ? lsq_create_direct (a, m->weight, FULL_MOST) : NULL;
+        = is_small (m) ? lsq_create_direct (a, m->weight, DIRECT_MOST) : NULL;
 
     return q ? q : lsq_create (a, m->weight);
 }
 
-/* What is left of (K0, A'; A, 0) without the unknowns is -A K0^-1 A'. */
-static int find_known (struct model *m)
+/* With K0 = L L', A K0^-1 A' has the products of the rows of A L'^-1. */
+static void find_known (struct model *m)
 {
     const struct sparse *a = m->a;
     struct model_own *own = m->own;
-    double *const *kept = direct_kept (own->prior);
+    double *const *l = direct_kept (own->prior);
     size_t n = own->n, rows = m->nrows;
-    double **k = linalg_triangle (n + rows);
-    int rc;
+    double *y = xcalloc (rows, n * sizeof (*y));
 
-    for (size_t i = 0; i < n; i++)
-        memcpy (k[i], kept[i], (i + 1) * sizeof (**k));
-    for (size_t r = 0; r < rows; r++)
-        for (size_t e = a->start[model_row (m, r)];
-             e < a->start[model_row (m, r) + 1]; e++)
-            k[n + r][own->at[a->col[e]]] = a->value[e];
-    if ((rc = linalg_eliminate (k, n + rows, n)) == 0) {
-        own->known = linalg_matrix (rows);
-        for (size_t r = 0; r < rows; r++)
-            for (size_t c = 0; c <= r; c++)
-                own->known[r * rows + c] = -k[n + r][n + c];
+    own->known = linalg_matrix (rows);
+    for (size_t r = 0; r < rows; r++) {
+        double *x = y + r * n;
+        size_t row = model_row (m, r);
+
+        for (size_t e = a->start[row]; e < a->start[row + 1]; e++)
+            x[own->at[a->col[e]]] = a->value[e];
+        for (size_t i = 0; i < n; i++)
+            x[i] = (x[i] - linalg_dot (l[i], x, i)) / l[i][i];
+        for (size_t c = 0; c <= r; c++)
+            own->known[r * rows + c] = linalg_dot (x, y + c * n, n);
     }
-    free (k);
-    return rc;
+    free (y);
 }
 
 /* Solve for what is expected, of which there is a guess, and prepare for the
@@ -619,9 +619,9 @@ static int prepare (const struct model_build *b)
     struct model *m = b->m;
     struct model_own *own = m->own;
 
-    if (is_small (m))
+    if (is_small (m) && m->nrows <= INVERSE_MOST)
         own->prior = direct_create (&m->prior, m->weight, own->col, own->n,
-                                    FULL_MOST);
+                                    DIRECT_MOST);
     if (own->prior) {
         size_t n = model_unknowns (m);
         double *g = xcalloc (2 * n, sizeof (*g)), rz;
@@ -630,9 +630,10 @@ static int prepare (const struct model_build *b)
             row_add (m->a, i, m->weight[i] * b->y[i], g);
         direct_apply (own->prior, 1, g, m->expected, g + n, &rz);
         free (g);
-        return find_known (m) < 0 ? -1 : model_reweigh (m);
+        find_known (m);
+        return model_reweigh (m);
     }
-    m->before = lsq_create (&m->prior, m->weight);
+    m->before = solver_of (m, &m->prior);
     if (!m->before || lsq_solve (m->before, b->y, LSQ_FINE, m->expected) < 0)
         return -1;
     return model_reweigh (m);
@@ -669,7 +670,7 @@ int model_reweigh (struct model *m)
     if (m->own->known)
         return invert (m);
     lsq_destroy (m->after);
-    m->after = lsq_create (m->a, m->weight);
+    m->after = solver_of (m, m->a);
     return m->after ? 0 : -1;
 }
 
@@ -1125,7 +1126,7 @@ double model_prior_variance (const struct model *m, const double *u)
         var = 0;
         for (size_t i = 0; i < n; i++)
             x[i] = u[own->col[i]];
-        linalg_solve_triangle (direct_kept_factor (own->prior), n, x);
+        linalg_solve_triangle (direct_kept (own->prior), n, x);
         for (size_t i = 0; i < n; i++)
             var += x[i] * u[own->col[i]];
     }

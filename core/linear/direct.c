@@ -44,8 +44,7 @@ struct direct {
     double *v;
     double *pivot;   /* [nsparse] D */
     double **full;   /* [n - nsparse] the factor of the others */
-    double **kept;   /* [nkept] what was left for these, and its factor, */
-    double **factor; /* rows of full */
+    double **kept;   /* [nkept] its rows of the kept ones, from their first on */
 };
 
 /*
@@ -290,15 +289,10 @@ static int factorise_full (struct direct *d)
 {
     size_t n = d->n - d->nsparse, first = n - d->nkept;
 
-    if (linalg_eliminate (d->full, n, first) < 0)
-        return -1;
-    d->kept = linalg_triangle (d->nkept);
-    d->factor = xarray (d->nkept, sizeof (*d->factor));
-    for (size_t i = 0; i < d->nkept; i++) {
-        d->factor[i] = d->full[first + i] + first;
-        memcpy (d->kept[i], d->factor[i], (i + 1) * sizeof (**d->kept));
-    }
-    return linalg_eliminate (d->factor, d->nkept, d->nkept);
+    d->kept = xarray (d->nkept, sizeof (*d->kept));
+    for (size_t i = 0; i < d->nkept; i++)
+        d->kept[i] = d->full[first + i] + first;
+    return linalg_eliminate (d->full, n, n);
 }
 
 static int factorise (struct direct *d, const struct sparse *a, const double *w)
@@ -374,7 +368,6 @@ void direct_destroy (struct direct *d)
     free (d->pivot);
     free (d->full);
     free (d->kept);
-    free (d->factor);
     free (d);
     errno = saved;
 }
@@ -382,11 +375,6 @@ void direct_destroy (struct direct *d)
 double *const *direct_kept (const struct direct *d)
 {
     return d->kept;
-}
-
-double *const *direct_kept_factor (const struct direct *d)
-{
-    return d->factor;
 }
 
 /* y -= f x, in L lanes */
@@ -402,17 +390,26 @@ INLINE void apply_full (const struct direct *d, size_t L, double *x)
 {
     size_t n = d->n - d->nsparse;
 
+    if (L == 1) {
+        linalg_solve_triangle (d->full, n, x);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
+        double s[LSQ_LANES];
+
+        memcpy (s, x + i * L, L * sizeof (*s));
         for (size_t k = 0; k < i; k++)
-            take_lanes (L, d->full[i][k], x + k * L, x + i * L);
+            take_lanes (L, d->full[i][k], x + k * L, s);
         for (size_t l = 0; l < L; l++)
-            x[i * L + l] /= d->full[i][i];
+            x[i * L + l] = s[l] / d->full[i][i];
     }
     for (size_t i = n; i-- > 0;) {
+        double s[LSQ_LANES];
+
         for (size_t l = 0; l < L; l++)
-            x[i * L + l] /= d->full[i][i];
+            s[l] = x[i * L + l] /= d->full[i][i];
         for (size_t k = 0; k < i; k++)
-            take_lanes (L, d->full[i][k], x + i * L, x + k * L);
+            take_lanes (L, d->full[i][k], s, x + k * L);
     }
 }
 
@@ -441,11 +438,21 @@ INLINE void apply (const struct direct *d, size_t L, const double *r, double *z,
     memcpy (rz, sum, L * sizeof (*rz));
 }
 
+/* As iterate_lanes (linear/lsq). */
+#if defined __x86_64__ && defined __GLIBC__ && !defined __clang__
+__attribute__ ((target_clones ("avx2", "default")))
+#endif
+static void apply_lanes (const struct direct *d, const double *r, double *z,
+                         double *work, double *rz)
+{
+    apply (d, LSQ_LANES, r, z, work, rz);
+}
+
 void direct_apply (const struct direct *d, size_t lanes, const double *r,
                    double *z, double *work, double *rz)
 {
     if (lanes == 1)
         apply (d, 1, r, z, work, rz);
     else
-        apply (d, LSQ_LANES, r, z, work, rz);
+        apply_lanes (d, r, z, work, rz);
 }

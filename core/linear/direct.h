@@ -25,11 +25,10 @@ struct direct *direct_create (const struct sparse *a, const double *w,
                               const uint32_t *keep, size_t n, size_t most);
 void direct_destroy (struct direct *d);
 
-/* What is left of K for those that are kept, and its Cholesky factor: triangles
- * (linear/linalg), which belong to d.
+/* The Cholesky factor of what is left for those that are kept: a triangle
+ * (linear/linalg), which belongs to d.
  */
 double *const *direct_kept (const struct direct *d);
-double *const *direct_kept_factor (const struct direct *d);
 
 /* z = (A' W A)^-1 r, up to rounding, and rz = r . z, for one vector or for
  * LSQ_LANES side by side (linear/lsq); work is a vector like r.

@@ -71,6 +71,7 @@ enum {
     REFINEMENTS_MAX = 12,
 };
 
+#define DIRECT_ERROR 1e-6 /* relative, at most, of a solution by linear/direct */
 #define CORRECTION 1e-8 /* relative error after one correction */
 #define STEADY 1e8      /* limit of the triangle to factorise */
 #define COLUMN_TOLERANCE 3e-2 /* of columns of C: 0.2 % of variances */
@@ -631,6 +632,10 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
     double next[LSQ_LANES];
     double pz[LSQ_LANES];
 
+    if (q->d && fmax (absolute, relative) >= DIRECT_ERROR) {
+        approximate (q, L, r, x, spare, rr);
+        return 0;
+    }
     memset (x, 0, n * L * sizeof (*x));
     approximate (q, L, r, z, spare, rr);
     memcpy (p, z, n * L * sizeof (*p));

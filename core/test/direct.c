@@ -106,7 +106,7 @@ static void test_direct (size_t n, size_t rows, size_t step)
         double *column = calloc (kept, sizeof (*column));
 
         column[i] = 1;
-        linalg_solve_triangle (direct_kept_factor (d), kept, column);
+        linalg_solve_triangle (direct_kept (d), kept, column);
         for (size_t j = 0; j < kept; j++)
             most = fmax (most, fabs (column[j] - c[keep[j] * n + keep[i]]));
         free (column);
@@ -146,8 +146,53 @@ static void test_lanes (void)
         for (size_t i = 0; i < N; i++)
             worst = fmax (worst, fabs (alone[i] - z[i * LSQ_LANES + l]));
     }
-    ok (worst == 0, "vectors side by side: %.0e off", worst);
+    ok (worst < 1e-12, "vectors side by side: %.0e off", worst);
     direct_destroy (d);
+    problem_clear (&p);
+}
+
+static double distance (const double *x, const double *y, size_t n)
+{
+    double worst = 0;
+
+    for (size_t i = 0; i < n; i++)
+        worst = fmax (worst, fabs (x[i] - y[i]));
+    return worst;
+}
+
+/* A solver with the factor finds what one that iterates does. */
+static void test_solver (void)
+{
+    enum { N = 606 };
+    struct problem p = problem_make (N, 3000);
+    struct lsq *q = lsq_create (p.a, p.w);
+    struct lsq *f = lsq_create_direct (p.a, p.w, N);
+    static double x[2][N], c[2][3 * N], sketch[2][LSQ_LANES * N], b[3 * N];
+    const double tolerances[] = { 1e-9, 1e-5 };
+
+    b[0] = b[N + 7] = b[2 * N + 600] = 1;
+    ok (lsq_solve (q, p.t, LSQ_EXACT, x[0]) == 0
+            && lsq_solve (f, p.t, LSQ_EXACT, x[1]) == 0
+            && distance (x[0], x[1], N) < 1e-12,
+        "a solver with the factor: the solution, %.0e off",
+        distance (x[0], x[1], N));
+    for (size_t i = 0; i < 2; i++) {
+        ok (lsq_covariance (q, b, 3, tolerances[i], c[0]) == 0
+                && lsq_covariance (f, b, 3, tolerances[i], c[1]) == 0
+                && distance (c[0], c[1], 3 * N) < tolerances[i],
+            "... columns to %g: %.0e off", tolerances[i],
+            distance (c[0], c[1], 3 * N));
+    }
+    ok (lsq_sketch (q, LSQ_LANES, 1, 1e-9, sketch[0]) == 0
+            && lsq_sketch (f, LSQ_LANES, 1, LSQ_ROUGH, sketch[1]) == 0
+            && distance (sketch[0], sketch[1], LSQ_LANES * N) < 1e-8,
+        "... a sketch: %.0e off",
+        distance (sketch[0], sketch[1], LSQ_LANES * N));
+    lsq_destroy (q);
+    lsq_destroy (f);
+    errno = 0;
+    ok (!lsq_create_direct (p.a, p.w, 10) && errno == E2BIG,
+        "... is refused if it is much work");
     problem_clear (&p);
 }
 
@@ -175,6 +220,7 @@ int main (void)
     test_direct (120, 300, 1);    /* all are kept */
     test_direct (120, 300, 120);  /* one is */
     test_lanes ();
+    test_solver ();
     test_refused ();
     return done_testing ();
 }
