@@ -18,6 +18,7 @@ static const char *const against[] = {
     [BASIS_WIDTH] = "slower than its class, and lacks lanes",
     [BASIS_SPEED] = "slower than its class, and its lanes are, too",
     [BASIS_TRAFFIC] = "not judged",
+    [BASIS_LOOPBACK] = "its own loopback is slower than in the baseline",
     [BASIS_LOSS] = "loses messages",
     [BASIS_SLOW] = "delays some messages",
 };

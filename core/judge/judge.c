@@ -1112,7 +1112,7 @@ static void judge_nodes (struct judgement *j)
             || (ns - fmax (0, most) - 3 * sd) / 2 <= j->opts->fail_ns
             || is_node (j, link))
             continue;
-        f = add_finding (j, VERDICT_WARN, BASIS_BASELINE);
+        f = add_finding (j, VERDICT_WARN, BASIS_LOOPBACK);
         add_link (j, f, link, false);
         f->kind = FINDING_NODE;
         f->excess_ns = ns / 2;

@@ -45,7 +45,8 @@ static const char *const basis_name[] = {
     [BASIS_BASELINE] = "baseline", [BASIS_CLASS] = "class",
     [BASIS_COUNTER] = "counter",   [BASIS_WIDTH] = "width",
     [BASIS_SPEED] = "speed",       [BASIS_TRAFFIC] = "traffic",
-    [BASIS_LOSS] = "loss",         [BASIS_SLOW] = "delay",
+    [BASIS_LOOPBACK] = "loopback", [BASIS_LOSS] = "loss",
+    [BASIS_SLOW] = "delay",
     NULL,
 };
 

@@ -45,8 +45,11 @@ enum finding_basis {
     BASIS_SPEED,    /* or its speed confirm it (judge/corroborate) */
     BASIS_TRAFFIC,  /* carries others' traffic, so it cannot be judged:
                        UNKNOWN */
+    BASIS_LOOPBACK, /* a host whose loopback is slower than before, and its
+                       round trips by no more: WARN */
     BASIS_LOSS,     /* loses messages */
     BASIS_SLOW,     /* delays some messages: WARN, unless it counts errors */
+    FINDING_BASES,
 };
 
 struct finding {

@@ -347,7 +347,7 @@ static struct policy_finding finding_of (struct facts_reading *r,
     struct policy_finding f = {
         .level = word_of (row, "level", verdict_status_name, VERDICT_FAIL + 1),
         .kind = word_of (row, "kind", finding_kind_name, FINDING_KINDS),
-        .basis = word_of (row, "basis", finding_basis_name, BASIS_SLOW + 1),
+        .basis = word_of (row, "basis", finding_basis_name, FINDING_BASES),
         .excess_ns = real_of (row, "excess_ns"),
         .stderr_ns = real_of (row, "stderr_ns"),
         .expected_ns = real_of (row, "expected_ns"),
@@ -356,7 +356,7 @@ static struct policy_finding finding_of (struct facts_reading *r,
     };
 
     if (f.level > VERDICT_FAIL || f.kind >= FINDING_KINDS
-        || f.basis > BASIS_SLOW) {
+        || f.basis >= FINDING_BASES) {
         doubt_row (r, "a finding of audit", audit);
         f.level = VERDICT_UNKNOWN;
         f.kind = FINDING_ROUTE;

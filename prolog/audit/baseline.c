@@ -4,15 +4,24 @@
 #include "prolog/audit/baseline.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/alloc.h"
 #include "util/file.h"
 #include "util/json.h"
 
-enum { FILE_MAX = 1 << 30, AT_ONCE = 64 /* audits that are read to make it */ };
+enum {
+    FILE_MAX = 1 << 30,
+    AT_ONCE = 64, /* audits that are read to make it */
+    SETTLE_WITHIN_S = 30 * 86400,
+    NAMED = 5,
+};
 
 static char *path_of (const struct site_baseline *site)
 {
@@ -307,4 +316,110 @@ struct baseline *site_baseline_read (const struct site_baseline *site,
     struct baseline *b = read_file (site, NULL, 0, odd);
 
     return without_resets (site, b ? b : make (site, BASELINE_LAST, err), err);
+}
+
+/*
+ * Small changes that stay
+ */
+
+static const char *date_text (int64_t time, char text[32])
+{
+    time_t t = (time_t)time;
+    struct tm tm;
+
+    if (!gmtime_r (&t, &tm) || strftime (text, 32, "%Y-%m-%d", &tm) == 0)
+        *text = '\0';
+    return text;
+}
+
+static double excess_of (const json_t *change)
+{
+    return json_number_value (json_object_get (change, "excess_ns"));
+}
+
+static int settle (struct ledger *ledger, int64_t now, const json_t *change,
+                   struct error *err)
+{
+    char date[32], why[160];
+
+    snprintf (why, sizeof (why), "%+.0f ns since %s, as %" PRId64 " audits "
+              "found it: learned", excess_of (change),
+              date_text (json_int (change, "since", 0), date),
+              json_int (change, "audits", 0));
+    return ledger_rebase (ledger, now, json_text (change, "link"), "pmm", why,
+                          err);
+}
+
+/* "A -- B, C -- D, and 3 more"; the caller frees it. */
+static char *names_of (const struct fabric *f, const json_t *changes)
+{
+    size_t n = json_array_size (changes), shown = n > NAMED ? NAMED : n;
+    char *all = xstrdup ("");
+
+    for (size_t i = 0; i < shown; i++) {
+        const char *id = json_text (json_array_get (changes, i), "link");
+        uint32_t link = fabric_find_link (f, id);
+        const char *before = i > 0 ? ", " : "";
+        char *longer;
+
+        if (link == FABRIC_NONE)
+            longer = xasprintf ("%s%s%s", all, before, id);
+        else
+            longer = xasprintf ("%s%s%s -- %s", all, before,
+                                PORT_NAME (f, f->link[link].a),
+                                PORT_NAME (f, f->link[link].b));
+        free (all);
+        all = longer;
+    }
+    if (n > shown) {
+        char *longer = xasprintf ("%s, and %zu more", all, n - shown);
+
+        free (all);
+        all = longer;
+    }
+    return all;
+}
+
+static char *sentence (const struct fabric *f, const json_t *changes)
+{
+    size_t n = json_array_size (changes), i;
+    double least = INFINITY, most = 0;
+    int64_t since = INT64_MAX;
+    char date[32], *names, *text;
+    json_t *v;
+
+    json_array_foreach ((json_t *)changes, i, v) {
+        int64_t begun = json_int (v, "since", 0);
+
+        least = fmin (least, excess_of (v));
+        most = fmax (most, excess_of (v));
+        since = begun < since ? begun : since;
+    }
+    names = names_of (f, changes);
+    date_text (since, date);
+    text = n == 1 ? xasprintf ("a cable got slower by %.0f ns on %s and stayed "
+                               "so: learned: %s", most, date, names)
+                  : xasprintf ("%zu cables got slower by %.0f to %.0f ns, from "
+                               "%s on, and stayed so: learned: %s", n, least,
+                               most, date, names);
+    free (names);
+    return text;
+}
+
+int site_baseline_settle (const struct site_baseline *site, int64_t now,
+                          double fail_ns, char **said, struct error *err)
+{
+    json_t *list = ledger_list (site->ledger, LEDGER_SETTLED,
+                                now - SETTLE_WITHIN_S, (int64_t)fail_ns, err);
+    int n = list ? (int)json_array_size (list) : -1;
+    json_t *v;
+    size_t i;
+
+    json_array_foreach (list, i, v)
+        if (n > 0 && settle (site->ledger, now, v, err) < 0)
+            n = -1;
+    if (n > 0)
+        *said = sentence (site->fabric, list);
+    json_decref (list);
+    return n;
 }

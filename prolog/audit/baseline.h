@@ -54,6 +54,13 @@ struct baseline *site_baseline_make (const struct site_baseline *site,
  */
 int site_baseline_update (const struct site_baseline *site, struct error *err);
 
+/* Learn what got slower by less than fail_ns and stays so (LEDGER_SETTLED):
+ * reset these links' baseline, as pmm ledger rebase does. Return how many; if
+ * there are any, *said names them, which the caller frees. -1 with err.
+ */
+int site_baseline_settle (const struct site_baseline *site, int64_t now,
+                          double fail_ns, char **said, struct error *err);
+
 /* Write a baseline, if the file does not have the same. Return as above. */
 int site_baseline_put (const struct baseline *b, const char *path,
                        struct error *err);

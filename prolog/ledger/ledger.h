@@ -46,6 +46,8 @@ enum {
     LEDGER_NONCE_BYTES = 33, /* 32 hex digits and their end */
     LEDGER_HOSTS_MAX = 1 << 17,
 };
+#define LEDGER_SETTLED_AUDITS 3
+#define LEDGER_SETTLED_S (3 * 86400)
 #define LEDGER_RETRY_MAX_S 3600 /* longest wait of a comment for its next try */
 
 enum ledger_mode {
@@ -308,6 +310,13 @@ enum ledger_kind {
     LEDGER_FAILS,   /* of these findings those of level FAIL, or that messages
                        are lost or delayed: link, audit, finding, level, kind,
                        basis, excess_ns (null for these), suspects */
+    LEDGER_SETTLED, /* links that audits begun at `from` or later found slower
+                       than their baseline, and no one since it was rebased by a
+                       FAIL or by more than `to` ns, as sure as three standard
+                       errors; LEDGER_SETTLED_AUDITS of them, LEDGER_SETTLED_S
+                       apart, and two of three that judged the link since the
+                       first: link, audits, since (when that began), excess_ns
+                       (the mean) */
     LEDGER_UNTOLD,  /* the oldest `to` notices that are to be told: id, event,
                        words, node, link, audit, time */
     LEDGER_NOTICES, /* since the time `from`, oldest first: the same, key, over,

@@ -153,10 +153,10 @@ enum { DB_FLOW_BYTES = 2, DB_FLOW_LOST = 0xffff, DB_FLOW_MAX = 0xfffe };
 #define DB_SOUND(a)                                                           \
     "(" a ".limited = 0 AND NOT EXISTS (SELECT 1 FROM finding u"              \
     " WHERE u.audit = " a ".id AND u.basis = 'traffic'))"
-/* an RTT over such a link; findings of this kind suspect no link */
-#define DB_FLAWED(q, kind)                                                    \
+/* an RTT over such a link; findings of this basis suspect no link */
+#define DB_FLAWED(q, basis_of)                                                \
     "(EXISTS (SELECT 1 FROM suspect s JOIN finding f ON f.audit = s.audit"    \
-    " AND f.seq = s.finding AND f.kind <> " kind " JOIN crossing x"           \
+    " AND f.seq = s.finding AND f.basis <> " basis_of " JOIN crossing x"      \
     " ON x.route = " q ".route AND x.link = s.link"                           \
     " WHERE s.audit = " q ".audit) OR EXISTS (SELECT 1 FROM open o"           \
     " JOIN crossing x ON x.route = " q ".route AND x.link = o.link"           \

@@ -36,6 +36,8 @@ enum { FAULT_MAX_AGE_S = 7 * 86400 };
     " AND k.finding = f.seq AND k.role <> 'switch')"
 /* what staff are told of, once two audits say so */
 #define GRAVE "(f.level = 'FAIL' OR f.basis IN ('loss', 'delay'))"
+#define REBASED(link)                                                         \
+    "coalesce ((SELECT after FROM rebase WHERE link = " link "), 0)"
 #define QUOTED(x) #x
 #define NUMBER(x) QUOTED (x)
 
@@ -104,6 +106,25 @@ static const char *const lists[] = {
       " JOIN seen s ON s.link = u.link AND s.audit = f.audit"
       " JOIN name n ON n.id = u.link WHERE " GRAVE
       " ORDER BY f.audit, f.seq, u.seq",
+    [LEDGER_SETTLED]
+    = "SELECT n.text AS link, count (DISTINCT s.audit) AS audits,"
+      " min (a.begun) AS since, avg (f.excess) AS excess_ns"
+      " FROM audit a JOIN finding f ON f.audit = a.id AND f.level = 'WARN'"
+      " AND f.basis = 'baseline' AND f.kind IN ('host end', 'switch link')"
+      " JOIN suspect s ON s.audit = f.audit AND s.finding = f.seq"
+      " AND s.role <> 'switch' JOIN name n ON n.id = s.link"
+      " WHERE a.begun >= ?1 AND s.audit > " REBASED ("s.link")
+      " GROUP BY s.link HAVING count (DISTINCT s.audit) >= "
+      NUMBER (LEDGER_SETTLED_AUDITS) " AND max (a.begun) - min (a.begun) >= "
+      NUMBER (LEDGER_SETTLED_S) " AND max (f.excess - 3 * f.stderr) < ?2"
+      " AND NOT EXISTS (SELECT 1 FROM suspect u JOIN finding g"
+      " ON g.audit = u.audit AND g.seq = u.finding AND g.level = 'FAIL'"
+      " WHERE u.link = s.link AND u.audit > " REBASED ("s.link") ")"
+      " AND 3 * count (DISTINCT s.audit) >= 2 * (SELECT"
+      " count (DISTINCT r.audit) FROM crossing x JOIN rtt r ON r.route = x.route"
+      " AND r.audit >= min (s.audit) AND r.lost < r.sent WHERE x.link = s.link"
+      " AND NOT EXISTS (SELECT 1 FROM open o WHERE o.audit = r.audit"
+      " AND o.link = x.link)) ORDER BY n.text",
     [LEDGER_UNTOLD]
     = "SELECT id, event, words, node, link, audit, time FROM notice"
       " WHERE id > 0 AND told IS NULL ORDER BY id LIMIT ?2",
@@ -420,7 +441,7 @@ json_t *ledger_found (struct ledger *l, int64_t from, const char *link,
     " WHEN ?3 THEN " DB_HOST_OF ("nb.text") " ELSE " DB_HOST_OF ("na.text")   \
     " END, ?3) END"
 
-/* clean: it was measured and judged, is not suspected (?4: a kind of finding
+/* clean: it was measured and judged, is not suspected (?4: a basis of findings
  * that suspects no link), and could have been suspected, since the baseline has
  * an earlier RTT over it (as in ledger_samples.c)
  */
@@ -431,7 +452,7 @@ static const char link_audits[]
       " FROM open o WHERE o.audit = r.audit AND o.link = c.link) AS open,"
       " max (r.lost < r.sent) AND NOT EXISTS (SELECT 1 FROM suspect s"
       " JOIN finding f ON f.audit = s.audit AND f.seq = s.finding"
-      " WHERE s.link = c.link AND s.audit = r.audit AND f.kind <> ?4)"
+      " WHERE s.link = c.link AND s.audit = r.audit AND f.basis <> ?4)"
       " AND NOT EXISTS (SELECT 1 FROM open o WHERE o.audit = r.audit"
       " AND o.link = c.link) AND EXISTS (SELECT 1 FROM crossing k"
       " JOIN route u ON u.id = k.route AND u.epoch = t.epoch JOIN rtt q"
@@ -453,8 +474,8 @@ json_t *ledger_link_audits (struct ledger *l, int64_t from, const char *link,
     db_start (l, err);
     return db_json (l, db_list (l, link_audits,
                                 VALUES (INT (from), NAME (link), NAME (host),
-                                        NAME (finding_kind_name (
-                                            FINDING_NODE)))));
+                                        NAME (finding_basis_name (
+                                            BASIS_LOOPBACK)))));
 }
 
 /*

@@ -43,7 +43,7 @@ struct stored_routes {
 };
 
 /* the newest audit first, of those begun from ?2 to ?3, numbered from ?5 to ?6;
- * ?4 not NULL: only sound RTTs, and findings of this kind suspect no link;
+ * ?4 not NULL: only sound RTTs, and findings of this basis suspect no link;
  * ?7 not NULL: only RTTs of this endpoint
  */
 static const char measured[]
@@ -285,7 +285,7 @@ struct baseline *ledger_baseline (struct ledger *l, const char *fabric,
         r.row = db_first (l, measured,
                           VALUES (INT (r.epoch), INT (INT64_MIN),
                                   INT (INT64_MAX),
-                                  NAME (finding_kind_name (FINDING_NODE)),
+                                  NAME (finding_basis_name (BASIS_LOOPBACK)),
                                   INT (from), INT (to), TEXT (NULL)));
     }
     while (!l->failed && read_audit (&r, s, &audit, &begun)) {

@@ -15,6 +15,7 @@
 #include <syslog.h>
 #include <time.h>
 
+#include "prolog/audit/baseline.h"
 #include "prolog/slurm/accounting.h"
 #include "report/comment.h"
 #include "util/alloc.h"
@@ -340,6 +341,21 @@ static int prune_before (struct service *s, struct error *err)
     if (n == 0 || s->prune_before > before)
         s->prune_before = before;
     return 0;
+}
+
+int duty_settle (struct service *s, struct error *err)
+{
+    const struct site_baseline site = { s->ledger, s->fabric,
+                                        s->site.baseline };
+    char *said;
+    int n = site_baseline_settle (&site, clock_date (), s->site.fail_ns, &said,
+                                  err);
+
+    if (n > 0) {
+        service_log (s, LINE_KEEP, "%s", said);
+        free (said);
+    }
+    return n < 0 ? -1 : 0;
 }
 
 int duty_prune (struct service *s, struct error *err)

@@ -188,6 +188,9 @@ int duty_metrics (struct service *s, struct error *err);
 /* Write the comments that are due. */
 int duty_comments (struct service *s, struct error *err);
 
+/* Learn small changes that stay. */
+int duty_settle (struct service *s, struct error *err);
+
 /* Delete what is too old. */
 int duty_prune (struct service *s, struct error *err);
 

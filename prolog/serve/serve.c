@@ -51,6 +51,7 @@ static const struct {
     { "publish", duty_publish, HOUR_MS, FABRIC },
     { "missed", duty_missed, HOUR_MS, FABRIC },
     { "comments", duty_comments, 5 * SECOND_MS, LEDGER },
+    { "settle", duty_settle, HOUR_MS, FABRIC },
     { "prune", duty_prune, HOUR_MS, LEDGER },
     { "metrics", duty_metrics, MINUTE_MS, NOTHING },
 };

@@ -1312,15 +1312,20 @@ static void test_node (void)
     ok (crossing (l, 2, 10, &rtt) == 0 && runs == 1,
         "a link that is slow has no baseline");
     v->finding[0].kind = FINDING_NODE;
+    audit_of (l, 1050, ps, latency, v, NULL);
+    ok (crossing (l, 2, 10, &rtt) == 0 && runs == 2,
+        "nor has one whose host explains a part of it");
+    v->finding[0].basis = BASIS_LOOPBACK;
     audit_of (l, 1100, ps, latency, v, NULL);
-    ok (crossing (l, 2, 10, &rtt) > 0 && runs == 2,
-        "one whose host is slow has");
+    ok (crossing (l, 2, 10, &rtt) > 0 && runs == 3,
+        "one whose host is slow by itself has");
     v->finding = realloc (v->finding, 2 * sizeof (*v->finding));
     v->finding[1] = v->finding[0];
     v->finding[1].suspect = malloc (sizeof (*v->finding[1].suspect));
     v->finding[1].suspect[0] = 2;
     v->finding[1].why = strdup ("both");
     v->finding[1].kind = FINDING_HOST_END;
+    v->finding[1].basis = BASIS_BASELINE;
     v->nfindings = 2;
     audit_of (l, 1200, ps, latency, v, NULL);
     ok (crossing (l, 2, 1, &rtt) > 0 && runs == 2,
@@ -2066,6 +2071,99 @@ static void test_work (void)
     ledger_close (l);
 }
 
+/* What an audit says of link 2; excess 0: that it is sound. */
+struct said {
+    int days; /* since the first */
+    enum verdict_status level;
+    double excess_ns, stderr_ns;
+};
+
+/* How many links are settled, and of link 2 the mean excess, *ns. */
+static size_t settled (const struct said *said, size_t n, bool rebased,
+                       double *ns)
+{
+    struct ledger *l = fresh ("led");
+    double latency[LINKS_MAX];
+    json_t *list;
+    size_t found;
+
+    for (size_t j = 0; j < LINKS_MAX; j++)
+        latency[j] = 100;
+    for (size_t i = 0; i < n; i++) {
+        struct verdict *v = verdict_of (said[i].level, 2);
+
+        if (said[i].level != VERDICT_OK) {
+            v->finding[0].excess_ns = said[i].excess_ns;
+            v->finding[0].stderr_ns = said[i].stderr_ns;
+        }
+        audit_of (l, 1000 + said[i].days * 86400, ps, latency, v, NULL);
+        verdict_destroy (v);
+        if (i == 0 && rebased
+            && ledger_rebase (l, 1001, pathset_network (ps)->link[2].id, "root",
+                              "a new cable", &err) < 0)
+            abort ();
+    }
+    list = ledger_list (l, LEDGER_SETTLED, 0, 300, &err);
+    found = json_array_size (list);
+    *ns = found ? json_number_value (json_object_get (json_array_get (list, 0),
+                                                      "excess_ns"))
+                : 0;
+    json_decref (list);
+    ledger_close (l);
+    return found;
+}
+
+static void test_settled (void)
+{
+    static const struct {
+        const char *what;
+        size_t n;
+        struct said said[4];
+        bool rebased;
+        size_t found;
+    } cases[] = {
+        { "a small excess for three days", 3,
+          { { 0, VERDICT_WARN, 150, 10 }, { 1, VERDICT_WARN, 180, 10 },
+            { 3, VERDICT_WARN, 210, 10 } }, false, 1 },
+        { "... of two audits", 2,
+          { { 0, VERDICT_WARN, 150, 10 }, { 3, VERDICT_WARN, 150, 10 } },
+          false, 0 },
+        { "... for two days", 3,
+          { { 0, VERDICT_WARN, 150, 10 }, { 1, VERDICT_WARN, 150, 10 },
+            { 2, VERDICT_WARN, 150, 10 } }, false, 0 },
+        { "... that once FAILed", 4,
+          { { 0, VERDICT_FAIL, 320, 10 }, { 1, VERDICT_WARN, 250, 10 },
+            { 2, VERDICT_WARN, 250, 10 }, { 4, VERDICT_WARN, 250, 10 } },
+          false, 0 },
+        { "... before it was rebased", 4,
+          { { 0, VERDICT_FAIL, 320, 10 }, { 1, VERDICT_WARN, 250, 10 },
+            { 2, VERDICT_WARN, 250, 10 }, { 4, VERDICT_WARN, 250, 10 } },
+          true, 1 },
+        { "more than FailExcess", 3,
+          { { 0, VERDICT_WARN, 350, 10 }, { 1, VERDICT_WARN, 350, 10 },
+            { 3, VERDICT_WARN, 350, 10 } }, false, 0 },
+        { "... as far as one can tell", 3,
+          { { 0, VERDICT_WARN, 350, 40 }, { 1, VERDICT_WARN, 350, 40 },
+            { 3, VERDICT_WARN, 350, 40 } }, false, 1 },
+        { "half of the audits find it sound", 4,
+          { { 0, VERDICT_WARN, 150, 10 }, { 1, VERDICT_OK, 0, 0 },
+            { 2, VERDICT_OK, 0, 0 }, { 3, VERDICT_WARN, 150, 10 } }, false, 0 },
+        { "one of four does", 4,
+          { { 0, VERDICT_WARN, 150, 10 }, { 1, VERDICT_OK, 0, 0 },
+            { 2, VERDICT_WARN, 150, 10 }, { 3, VERDICT_WARN, 150, 10 } }, false,
+          1 },
+    };
+
+    for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {
+        double ns;
+        size_t found = settled (cases[i].said, cases[i].n, cases[i].rebased,
+                                &ns);
+
+        ok (found == cases[i].found && (i > 0 || ns == 180),
+            "%s: %ssettled", cases[i].what, cases[i].found ? "" : "not ");
+    }
+}
+
 int main (void)
 {
     struct plan_options opts = { .extra_rounds = 1, .seed = 1 };
@@ -2100,6 +2198,7 @@ int main (void)
     test_enough ();
     test_unknown ();
     test_node ();
+    test_settled ();
     test_prune ();
     test_lock ();
     test_notices ();

@@ -9,6 +9,7 @@
 
 #include "core/judge/confirm.h"
 #include "core/samples/simulate.h"
+#include "prolog/audit/baseline.h"
 #include "util/alloc.h"
 
 enum {
@@ -296,6 +297,24 @@ static void learn (struct season *s, int64_t audit)
     }
 }
 
+static void settle (struct season *s)
+{
+    const struct site_baseline site = { s->ledger, s->fabric, "" };
+    char *said;
+    struct error err;
+    int n = site_baseline_settle (&site, s->now, s->site.fail_ns, &said, &err);
+
+    if (n < 0)
+        die (&err);
+    if (n == 0)
+        return;
+    snprintf (s->outcome.why, sizeof (s->outcome.why), "%s", said);
+    free (said);
+    s->outcome.settled += (size_t)n;
+    baseline_destroy (s->own);
+    s->own = need (site_baseline_make (&site, REMEMBERED, &err), &err);
+}
+
 static void audit (struct season *s, const char *const *host, size_t n)
 {
     struct samples *samples;
@@ -319,6 +338,7 @@ static void audit (struct season *s, const char *const *host, size_t n)
         || ledger_record (s->ledger, s->now, ps, samples, v, &err) < 0)
         die (&err);
     learn (s, id);
+    settle (s);
     s->leader = cause.leader;
     act (s);
     count (s, v);

@@ -9,7 +9,7 @@
  * by side or anywhere, are audited when they have ended, and after every
  * SWEEP_EVERY of them all hosts. What the policy waits for is audited next,
  * beside a neighbour, and its drains and resumes are carried out. The baseline
- * is the ledger's, of the audits before.
+ * is the ledger's, of the audits before; it learns small changes that stay.
  */
 #ifndef PROLOG_TEST_SEASON_H
 #define PROLOG_TEST_SEASON_H
@@ -39,6 +39,7 @@ struct outcome {
                     why they count for nothing */
     size_t drains, resumes;
     size_t elsewhere;         /* drains of other hosts than the fault's */
+    size_t settled;           /* links whose change was learned */
     size_t found, drained;    /* audits until the fault's host end FAILed,
                                  and its host was drained; 0: was not */
     char why[POLICY_WHY_MAX]; /* the last that was told */

@@ -15,6 +15,7 @@
 
 #define SLOW_NS 1000.0
 #define PROFILE_NS 500.0
+#define RECABLED_NS 200.0
 #define PINNED_NS 300.0 /* a process on another socket */
 #define PINNED_SHARE 0.2
 
@@ -117,6 +118,22 @@ static void half_profile (struct season *s, size_t audit)
 {
     profile (s, audit);
     s->latency[s->fault] += PROFILE_NS;
+}
+
+/* Some cables between switches got longer; audits are hours apart. */
+static void recabled (struct season *s, size_t audit)
+{
+    (void)audit;
+    s->now += 8 * 3600;
+    for (size_t l = 0; l < s->net->nlinks; l += 12)
+        if (s->net->link[l].kind == LINK_SWITCH)
+            s->latency[l] += RECABLED_NS;
+}
+
+static void slow_recabled (struct season *s, size_t audit)
+{
+    recabled (s, audit);
+    slow (s, audit);
 }
 
 static void plant_cable (struct season *s)
@@ -240,6 +257,31 @@ static void test_profile (uint64_t seed)
     season_close (s);
 }
 
+/* What a few cables take more is said for some days, then it is theirs. */
+static void test_recabled (void)
+{
+    struct season *s = open_season (9);
+    const struct outcome *o = &s->outcome;
+
+    season_run (s, audits (11, 11, 50), recabled);
+    show ("recabled", s);
+    ok (o->status[VERDICT_WARN] > 0 && o->fails == 0,
+        "longer cables: WARN for some days");
+    season_run (s, audits (22, 33, 66), recabled);
+    show ("... days after", s);
+    ok (o->settled > 0, "... they are learned: %s", o->why);
+    season_run (s, audits (11, 22, 66), recabled);
+    show ("... weeks after", s);
+    ok (o->status[VERDICT_WARN] + o->status[VERDICT_FAIL] <= o->audits / 10,
+        "... and no longer found");
+    plant_cable (s);
+    season_run (s, audits (6, 15, 100), slow_recabled);
+    show ("slow, recabled", s);
+    ok (o->drains == 1 && o->elsewhere == 0 && o->strays == 0,
+        "... and a slow cable drains its host");
+    season_close (s);
+}
+
 static void test_switch (void)
 {
     struct season *s = open_season (3);
@@ -316,6 +358,7 @@ int main (void)
         test_flapping ();
         test_pinned (7);
         test_profile (8);
+        test_recabled ();
         test_wrong_snapshot ();
     }
     fabric_destroy (fabric);
