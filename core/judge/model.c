@@ -85,7 +85,7 @@ enum {
     DRAWS = LSQ_LANES, /* to find which links are determined */
     DRAWS_SEED = 1,
     FIT_TURNS = 8,
-    DIRECT_MOST = 4000, /* unknowns of a factor: 64 MB */
+    DIRECT_MOST = 4000, /* rows of the job; unknowns of a full matrix: 64 MB */
     INVERSE_MOST = 512, /* rows of the job */
 };
 
@@ -572,10 +572,10 @@ static void weigh (const struct model_build *b)
         *w++ = pow (m->offset_sd[i], -2);
 }
 
-/* Whether what this costs at most is worth it (linear/direct). */
+/* Whether the problem may be small enough for linear/direct. */
 static bool is_small (const struct model *m)
 {
-    return m->own->n + m->nrows <= DIRECT_MOST;
+    return m->nrows <= DIRECT_MOST;
 }
 
 /* The problem of rows a. */
