@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "compare/series/formats.h"
-#include "ibquery/snapshot.h"
+#include "ibquery/import/import.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
 #include "util/json.h"
@@ -25,6 +25,24 @@ enum {
     LATENCIES_BYTES_MAX = 1 << 30,
 };
 
+struct fabric *inputs_open (const char *paths)
+{
+    const char **list = NULL;
+    char path[TEXT_PATH];
+    struct fabric *f;
+    size_t n = 0;
+
+    while (text_next (&paths, path)) {
+        list = xgrow (list, n, sizeof (*list));
+        list[n++] = xstrdup (path);
+    }
+    f = need (import_open (list, n, &fault));
+    for (size_t i = 0; i < n; i++)
+        free ((char *)list[i]);
+    free (list);
+    return f;
+}
+
 void inputs_fabric (struct inputs *in)
 {
     char path[TEXT_PATH];
@@ -32,6 +50,14 @@ void inputs_fabric (struct inputs *in)
 
     if (in->fabric)
         return;
+    if (in->files) {
+        if (in->fabric_path)
+            die_input ("-f and %s are both given", SHOWN (in->operand[0]));
+        in->fabric_path = in->operand[0];
+        in->fabric = need (import_open ((const char *const *)in->operand,
+                                        (size_t)in->noperands, &fault));
+        return;
+    }
     if (!in->fabric_path) {
         need_ok (site_read (&site, in->conf, 0, &fault));
         in->fabric_path = in->snapshot = xstrdup (site.snapshot);
@@ -40,7 +66,7 @@ void inputs_fabric (struct inputs *in)
             if (access (path, F_OK) < 0)
                 die_input ("-f FABRIC is missing, and there is no %s", path);
     }
-    in->fabric = need (fabric_load (in->fabric_path, &fault));
+    in->fabric = inputs_open (in->fabric_path);
 }
 
 #ifdef HAVE_LEDGER

@@ -140,7 +140,8 @@ static const struct {
 } shared[] = {
     { TAKES_FABRIC,
       { { "fabric", 'f', "FILE", opt_string, FIELD (fabric_path),
-          "the snapshot of the fabric (default: Snapshot of pmm.conf)" } } },
+          "the snapshot of the fabric, or files to import (default: Snapshot "
+          "of pmm.conf)" } } },
     { TAKES_PLAN,
       { { "plan", 0, "FILE", opt_string, FIELD (plan_path), "the plan" } } },
     { TAKES_SAMPLES,
@@ -259,6 +260,7 @@ static int run (const struct verb *v, int argc, char **argv)
     in->json |= in->format == 1;
     in->operand = argv + first;
     in->noperands = argc - first;
+    in->files = (v->may & TAKES_FILES) && in->noperands > 0;
     if (in->noperands < v->min || (v->max >= 0 && in->noperands > v->max))
         die_input ("%s argument; usage: pmm %s [OPTION]... %s",
                    in->noperands < v->min ? "missing" : "unexpected",

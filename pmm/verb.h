@@ -43,6 +43,7 @@ struct inputs {
     bool json;             /* also by --format json */
     int format;            /* 0: text, 1: json */
     int colour;            /* of enum terminal_colour */
+    bool files;            /* operands name the fabric */
     char *snapshot;        /* fabric_path, if pmm.conf names it */
 
     struct fabric *fabric;
@@ -68,6 +69,7 @@ enum verb_takes {
     TAKES_OUTPUT = 64,
     TAKES_COLOUR = 256,  /* --color: it prints levels */
     TAKES_LEDGER = 128,  /* -L; the verb opens it by inputs_ledger */
+    TAKES_FILES = 512,   /* operands instead of -f */
 };
 
 /* Where pmm --help lists it. */
@@ -142,8 +144,13 @@ int need_ok (int rc);
  * need more. They die if they fail.
  */
 
-/* Load the fabric of -f, or the Snapshot of pmm.conf. */
+/* Load the fabric of the operands that name it, of -f, or the Snapshot of
+ * pmm.conf.
+ */
 void inputs_fabric (struct inputs *in);
+
+/* Load the fabric of a list of files. */
+struct fabric *inputs_open (const char *paths);
 
 /* Open the ledger of -L, or the Ledger of pmm.conf. */
 void inputs_ledger (struct inputs *in, enum ledger_mode mode);

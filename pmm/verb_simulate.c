@@ -418,7 +418,7 @@ static void run_probes (struct inputs *in)
     make_noise (in->ps, &opts, &t);
     make_loopbacks (in->fabric, in->ps, &opts, &t);
     if (given.misroute.n > 0) {
-        twisted = need (fabric_load (in->fabric_path, &fault));
+        twisted = inputs_open (in->fabric_path);
         for (size_t i = 0; i < given.misroute.n; i++)
             misroute (twisted, given.misroute.v[i]);
         ps = need (pathset_on (in->ps, fabric_network (twisted), &fault));

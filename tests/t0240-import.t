@@ -67,9 +67,23 @@ pmm fabric import net fts3 -o none 2>err
 is "$?" 2 "a route that does not fit the cables is refused"
 like "$(<err)" "fts3:1: switch .* to port 63, which leads nowhere" \
     "... and named"
-pmm fabric import net -o none 2>err
-is "$? $(<err)" "2 pmm fabric import: no file has forwarding tables" \
-    "cables alone are refused"
+pmm fabric import net -o cables 2>err
+like "$? $(<err)" "^0 warning: no file has forwarding tables: names, cables" \
+    "cables alone are a fabric without routes"
+pmm plan -f cables -o none 2>err
+like "$? $(<err)" "^2 pmm plan: .* has no forwarding table" "... and no plan"
+pmm fabric check net >out
+like "$? $(<out)" "^0 [0-9]+ hosts: .*next: give the forwarding tables" \
+    "one file is checked as it is"
+is "$(pmm fabric check - <net)" "$(<out)" "... from a pipe"
+is "$(pmm fabric check -f net)" "$(<out)" "... by -f"
+pmm fabric check net fts >out
+like "$? $(<out)" "^0 .*next: nothing is wrong here" "... with its tables"
+pmm fabric check -f net fts >out 2>err
+is "$? $(<err)" "2 pmm fabric check: -f and fts are both given" "... not by both"
+pmm fabric show net fts >out
+is "$(sed -n 2,3p out)" "$(pmm fabric show -f net,fts | sed -n 2,3p)" \
+    "others take files, too"
 head -n 20 fts | pmm fabric import net - -o none 2>err
 is "$? $(<err)" "2 pmm fabric import: standard input:20: the table above does\
  not say how long it is: lines are missing" "tables cut short, too"

@@ -150,7 +150,6 @@ struct draft {
     struct counters *counters; /* NULL: no file has any */
     int64_t began, ended;     /* when a file with counters was written, seconds
                                  since 1970; 0 unknown */
-    bool untabled;            /* a file is enough that has no tables */
 
     /* The file that is being read. */
     struct scan s;

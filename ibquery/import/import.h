@@ -27,11 +27,17 @@ int import_file (struct draft *d, FILE *fp, const char *name,
                  const char *format, struct error *err);
 
 /* Join everything. Return a finished fabric, or NULL with err. The caller calls
- * draft_destroy in both cases. A db_csv is enough for a fabric without routes,
- * which has a warning that says so.
+ * draft_destroy in both cases. Without forwarding tables the fabric has no routes,
+ * and a warning that says so.
  */
 struct fabric *draft_finish (struct draft *d, const char *source,
                              struct error *err);
+
+/* The fabric of n files, "-" for standard input: snapshots, each of a subnet, and
+ * files to import, which are of one together. NULL with err.
+ */
+struct fabric *import_open (const char *const *path, size_t n,
+                            struct error *err);
 
 /* Take the counters of the finished fabric's cables. NULL with err: no file has
  * any, or says when it was written.

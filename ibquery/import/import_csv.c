@@ -615,7 +615,6 @@ int import_csv_end (struct draft *d, struct error *err)
             return draft_fault (d, err,
                                 "the file has no section %s: it is cut, or "
                                 "ibdiagnet left it out", sections[i].name);
-    d->untabled = true;
     return 0;
 }
 

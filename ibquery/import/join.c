@@ -514,14 +514,13 @@ struct fabric *draft_finish (struct draft *d, const char *source,
 
     if (f->nnodes == 0)
         rc = error_input (err, "no file has nodes and cables");
-    else if (d->ntables == 0 && !d->untabled)
-        rc = error_input (err, "no file has forwarding tables");
     if (rc < 0 || join_cables (d, err) < 0 || join_lids (d, err) < 0)
         return NULL;
     if (d->ntables == 0)
         fabric_warn (f, "no file has forwarding tables: names, cables and "
                         "counters can be shown, compared and checked; paths "
-                        "and plans take ibdiagnet2.fdbs as well");
+                        "and plans take the tables as well: dump_fts, or "
+                        "ibdiagnet2.fdbs");
     else if (check_owners (d, err) < 0 || join_tables (d, err) < 0
              || check_routes (d, err) < 0)
         return NULL;

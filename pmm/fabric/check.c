@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "ibquery/links/check.h"
+#include "ibquery/links/overview.h"
 #include "pmm/verb.h"
 
 static struct check_words {
@@ -34,8 +35,9 @@ static int run (struct inputs *in)
     struct link_check *c = need (check_links (in->fabric, then, now, &fault));
     int status = exit_status (check_status (c));
 
-    need_ok ((in->json ? check_write : check_write_text) (
-        c, in->fabric, inputs_output (in), &fault));
+    need_ok (in->json ? check_write (c, in->fabric, inputs_output (in), &fault)
+                      : overview_write (in->fabric, c, inputs_output (in),
+                                        &fault));
     check_destroy (c);
     counters_destroy (then);
     counters_destroy (now);
@@ -45,6 +47,8 @@ static int run (struct inputs *in)
 /* pmm judge --signs reads its JSON. */
 const struct verb verb_fabric_check = {
     .name = "check", .help = "bad cables by width, speed and counters",
-    .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
+    .needs = TAKES_FABRIC,
+    .may = TAKES_FILES | TAKES_JSON | TAKES_OUTPUT,
+    .operands = "[FILE]...", .max = -1,
     .options = options, .given = &given, .check = check, .run = run,
 };

@@ -220,7 +220,7 @@ static int run_export (struct inputs *in)
 
 const struct verb verb_fabric_export = {
     .name = "export", .help = "a snapshot as a file of other programs",
-    .needs = TAKES_FABRIC, .may = TAKES_OUTPUT,
-    .options = export_options, .given = &exports, .check = check_export,
+    .needs = TAKES_FABRIC, .may = TAKES_FILES | TAKES_OUTPUT,
+    .operands = "[FILE]...", .max = -1, .options = export_options, .given = &exports, .check = check_export,
     .run = run_export,
 };

@@ -173,6 +173,8 @@ static int run (struct inputs *in)
 
 const struct verb verb_fabric_show = {
     .name = "show", .help = "summarise a snapshot",
-    .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
+    .needs = TAKES_FABRIC,
+    .may = TAKES_FILES | TAKES_JSON | TAKES_OUTPUT,
+    .operands = "[FILE]...", .max = -1,
     .run = run,
 };

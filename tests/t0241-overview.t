@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# A fabric on one page, from the output of ibnetdiscover alone, as faults are
+# planted in it.
+
+# shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+need pmm
+workdir
+
+pmm fabric generate fat-tree --ports 8 --levels 2 --rails 2 -o tree
+pmm fabric export -f tree --format ibnetdiscover -o net
+is "$(pmm fabric check net | head -n 3)" "16 hosts: 16 with 2 ports
+12 switches: 8 of level 1, 4 of level 2
+64 cables: 32 host 4xHDR, 32 switch 1-2 4xHDR" "what it has" ||
+    diag "$(pmm fabric check net)"
+like "$(pmm fabric check net)" "rails at s1-[^:]*: 4 mlx5_[01]/1" "rails by leaf"
+like "$(pmm fabric check net)" "next: give the forwarding tables, too" \
+    "nothing is wrong: what else could be known"
+
+# cut FILE GUID PORT: both ends of the cable at a switch's port
+cut_cable ()
+{
+    awk -v guid="$2" -v port="$3" '
+        /^(Switch|Ca)/ { at = $0; sub(/^[^"]*"/, "", at); sub(/".*/, "", at) }
+        index($0, "[" port "]") == 1 && at == "S-" guid { next }
+        index($0, "\"S-" guid "\"[" port "]") { next }
+        { print }' "$1"
+}
+leaf=$(sed -n 's/^Switch.*"S-\([0-9a-f]*\)".*"s1-0003.*/\1/p' net | head -n 1)
+cut_cable net "$leaf" 5 >fault
+pmm fabric check fault >out
+like "$? $(<out)" "^0 .*missing: s1-0003[^ ]* has 3 cables to the level above, 7\
+ of 8 switches of its level have 4" "a cable between switches is missing"
+like "$(<out)" "next: find the cables that s1-0003[^ ]* lacks" "... find it"
+
+sed 's/"h0007 mlx5/"h0008 mlx5/' net >fault
+pmm fabric check fault >out
+like "$(<out)" "15 hosts: 1 with 4 ports, 14 with 2 ports" "one name for two hosts"
+like "$(<out)" "duplicated: h0008 has mlx5_0/1 twice: two hosts have this name" \
+    "... is told"
+like "$(<out)" "next: give the hosts that are both called h0008 names" "... mend it"
+
+sed 's/"s2-000[0-9]"/"SwitchX"/' net >fault
+like "$(pmm fabric check fault)" "duplicated: 4 switches are called SwitchX" \
+    "switches without names of their own"
+
+sed -e 's/"h0006 mlx5_0"/"h0006 swap"/; s/"h0006 mlx5_1"/"h0006 mlx5_0"/' \
+    -e 's/"h0006 swap"/"h0006 mlx5_1"/' net >fault
+pmm fabric check fault >out
+like "$(<out)" "h0006 mlx5_1/1 is cabled to s1-000[^ ]*, where" \
+    "two rails are swapped"
+like "$(<out)" "next: look where h0006 mlx5_[01]/1 is plugged in" "... look there"
+
+sed '/"h0005 mlx5_1" lid/s/4xHDR/1xHDR/; /^\[1\].*(.*"h0005/s/4xHDR/1xHDR/' net |
+    awk '/^Ca/ { in_it = /"h0005 mlx5_1"/ } in_it { sub(/4xHDR/, "1xHDR") }
+        { print }' >fault
+pmm fabric check fault >out
+is "$?" 1 "a cable with one lane: the exit status"
+like "$(<out)" "next: look at .*h0005 mlx5_1/1" "... look at it first"
+done_testing
