@@ -109,9 +109,10 @@ static const char *const lists[] = {
     [LEDGER_SETTLED]
     = "SELECT n.text AS link, count (DISTINCT s.audit) AS audits,"
       " min (a.begun) AS since, avg (f.excess) AS excess_ns"
-      " FROM audit a JOIN finding f ON f.audit = a.id AND f.level = 'WARN'"
-      " AND f.basis = 'baseline' AND f.kind IN ('host end', 'switch link')"
-      " JOIN suspect s ON s.audit = f.audit AND s.finding = f.seq"
+      " FROM audit a CROSS JOIN finding f ON f.audit = a.id"
+      " AND f.level = 'WARN' AND f.basis = 'baseline'"
+      " AND f.kind IN ('host end', 'switch link')"
+      " CROSS JOIN suspect s ON s.audit = f.audit AND s.finding = f.seq"
       " AND s.role <> 'switch' JOIN name n ON n.id = s.link"
       " WHERE a.begun >= ?1 AND s.audit > " REBASED ("s.link")
       " GROUP BY s.link HAVING count (DISTINCT s.audit) >= "
