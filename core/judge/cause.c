@@ -401,7 +401,9 @@ static void add_columns (struct cause_columns *t)
 
         for (end = i; end < b->n && b->entry[end].key == key;)
             end++;
-        if (!is_possible (t, &s))
+        /* what grows is seen in two rows at least */
+        if (!is_possible (t, &s)
+            || (s.kind == SUSPECT_WARM && end - i == 1))
             continue;
         unit = append (t->c, b->entry + i, end - i);
         signature = intern (t, &s);

@@ -236,7 +236,8 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
         if (is_switch_link (net, &g->member->suspect)
             && (g->excess_ns > 0
                 || g->member->suspect.kind == SUSPECT_LINK))
-            odds = g->likelihood * density * (ns > fail_ns ? 1 : ROUTE_ODDS);
+            odds = g->likelihood * density
+                   * (g->excess_ns > fail_ns ? 1 : ROUTE_ODDS);
         else if (g->fit.sd < DETOUR_SD)
             odds = (g->fit.by_others ? CHANCE_ODDS
                     : alone          ? PAIR_ODDS
