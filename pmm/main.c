@@ -220,7 +220,7 @@ static int run_opened (const struct verb *v, struct inputs *in)
         in->thresholds = judge_site_options (&site);
         site_clear (&site);
     }
-    if ((v->needs & TAKES_FABRIC) || in->fabric_path)
+    if ((v->needs & TAKES_FABRIC) || in->fabric_path || in->baseline.n > 0)
         inputs_fabric (in);
     if ((v->needs & TAKES_PLAN) || in->plan_path)
         inputs_plan (in, in->plan_path, in->samples_path);
