@@ -8,10 +8,10 @@
 #include "core/judge/verdict.h"
 #include "ibquery/fabric.h"
 
-/* Write the report for people; each line starts with "pmm: ". The first line is
- * a summary; the next says if all findings are of one rail. Then each finding
- * follows with its excess, both ends of its suspects, the reason and who should
- * repair it; then the limits.
+/* Write the report for people; each line starts with "pmm: ". Of each finding a
+ * line says what is wrong (report/words), the next what to do; then both ends of
+ * its suspects, its excess and the reason. What was measured comes last, and the
+ * limits.
  */
 void report_text (const struct verdict *v, const struct fabric *f, FILE *fp);
 

@@ -6,8 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "util/text.h"
+#include "report/words.h"
 #include "util/terminal.h"
+#include "util/text.h"
 
 enum { SUSPECTS_SHOWN = 8 };
 
@@ -28,8 +29,25 @@ const char *report_against (enum finding_basis basis)
     return against[basis];
 }
 
-static void print_links (const uint32_t *list, size_t n, const char *first,
-                         const char *next, const struct fabric *fab, FILE *fp)
+/* The excess, and against what. */
+static void print_excess (const struct finding *f, FILE *fp)
+{
+    if (isnan (f->excess_ns))
+        return;
+    fprintf (fp, ": %+.0f ns (+-%.0f)", f->excess_ns, f->stderr_ns);
+    /* that of a route is of round trips, and has either sign */
+    if (f->kind == FINDING_ROUTE)
+        fprintf (fp, " there and back");
+    else if (!isnan (f->expected_ns))
+        fprintf (fp, " over an expected %.0f ns, %s", f->expected_ns,
+                 against[f->basis]);
+    else
+        fprintf (fp, ", %s", against[f->basis]);
+}
+
+static void print_links (const struct finding *f, const uint32_t *list,
+                         size_t n, const char *first, const char *next,
+                         const struct fabric *fab, FILE *fp)
 {
     for (size_t i = 0; i < n; i++) {
         const struct fabric_link *link = &fab->link[list[i]];
@@ -40,86 +58,91 @@ static void print_links (const uint32_t *list, size_t n, const char *first,
                      n - i);
             return;
         }
-        fprintf (fp, "pmm:   %s%s -- %s  (%s%s)\n", i ? next : first,
+        fprintf (fp, "pmm:   %s%s -- %s  (%s%s)", i ? next : first,
                  PORT_NAME (fab, link->a), PORT_NAME (fab, link->b), link->id,
                  link->internal ? ", no cable: within a chassis or card"
                                 : "");
+        if (i == 0 && !*first)
+            print_excess (f, fp);
+        fputc ('\n', fp);
         if (*fabric_plugs (fab, list[i], plugs))
             fprintf (fp, "pmm:     cable: %s\n", plugs);
     }
 }
 
-static void print_owner (const struct finding *f, FILE *fp)
-{
-    char *nodes = NULL;
-
-    if (f->nnodes > 0)
-        nodes = hostlist_fold ((const char *const *)f->node, f->nnodes);
-    if (f->kind == FINDING_HOST_END)
-        fprintf (fp,
-                 "pmm:   check node %s: adapter, port, cable, software\n",
-                 nodes ? nodes : "?");
-    else if (f->kind == FINDING_NODE)
-        fprintf (fp,
-                 "pmm:   check node %s: its loopback is slower, too, so it "
-                 "is no cable\n",
-                 nodes ? nodes : "?");
-    else if (nodes && f->kind != FINDING_ROUTE)
-        fprintf (fp,
-                 "pmm:   for the fabric team, or at the end of node %s\n",
-                 nodes);
-    else
-        fprintf (fp, "pmm:   for the fabric team; no node is to blame\n");
-    free (nodes);
-}
-
-static void print_finding (const struct finding *f, const struct fabric *fab,
+static void print_details (const struct finding *f, const struct fabric *fab,
                            FILE *fp)
 {
-    fprintf (fp, "pmm: %s: %s",
-             terminal_level (verdict_status_name (f->level)),
-             finding_words (f));
-    if (f->nsuspects > 1)
-        fprintf (fp, ", one of %zu", f->nsuspects);
-    if (!isnan (f->excess_ns))
-        fprintf (fp, ", %+.0f ns (+-%.0f)", f->excess_ns, f->stderr_ns);
-    /* the excess of a route is that of round trips, and has either sign */
-    if (f->kind == FINDING_ROUTE)
-        fprintf (fp, " there and back\n");
-    else if (!isnan (f->expected_ns))
-        fprintf (fp, " over an expected %.0f ns, %s\n", f->expected_ns,
-                 against[f->basis]);
-    else
-        fprintf (fp, ", %s\n", against[f->basis]);
-    print_links (f->suspect, f->nsuspects, "", "or ", fab, fp);
+    char *todo = words_do (f);
+
+    fprintf (fp, "pmm:   do: %s\n", todo);
+    print_links (f, f->suspect, f->nsuspects, "", "or ", fab, fp);
     if (f->basis != BASIS_TRAFFIC)
-        print_links (f->oneway, f->noneway, "or, in one direction, ",
+        print_links (f, f->oneway, f->noneway, "or, in one direction, ",
                      "or, in one direction, ", fab, fp);
     fprintf (fp, "pmm:   %s\n", f->why);
-    print_owner (f, fp);
+    free (todo);
+}
+
+static void print_level (enum verdict_status level, const char *words, FILE *fp)
+{
+    fprintf (fp, "pmm: %s: %s\n", terminal_level (verdict_status_name (level)),
+             words);
+}
+
+/* What was measured, and how much of it that resolves. */
+static void print_measured (const struct verdict *v, FILE *fp)
+{
+    double share = floor (100.0 * (double)v->separable / (double)v->links);
+
+    if (v->probes == 0) {
+        fprintf (fp, "pmm:   measured: nothing, of %s\n",
+                 COUNTED (v->nodes, "node"));
+        return;
+    }
+    fprintf (fp, "pmm:   measured: %s of %s by %s in %s",
+             COUNTED (v->links, "link"), COUNTED (v->nodes, "node"),
+             COUNTED (v->probes, "probe"), COUNTED (v->rounds, "round"));
+    if (v->links > 0 && v->separable == 0)
+        fputs (v->nfindings > 0
+                   ? "; so few nodes cannot tell which of them is slow"
+                   : "; only their sums are known", fp);
+    else if (v->links > 0)
+        fprintf (fp, "; %.0f %% of the links resolved", share);
+    fputc ('\n', fp);
+}
+
+/* The first line, if no finding is as bad as the verdict. */
+static const char *headline (const struct verdict *v)
+{
+    if (v->status != VERDICT_OK && v->reason < v->nlimits)
+        return v->limit[v->reason];
+    return v->status != VERDICT_OK ? "it could not be judged"
+           : v->probes > 0         ? "nothing is slow"
+                                   : "nothing was measured";
 }
 
 void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
 {
     const char *rail = verdict_rail (v, fabric_network (f));
+    bool worst = false;
 
-    fprintf (fp, "pmm: %s: ",
-             terminal_level (verdict_status_name (v->status)));
-    if (v->probes > 0)
-        fprintf (fp, "%s by %s in %s, %s", COUNTED (v->links, "link"),
-                 COUNTED (v->probes, "probe"), COUNTED (v->rounds, "round"),
-                 COUNTED (v->nodes, "node"));
-    else
-        fprintf (fp, "%s, nothing measured", COUNTED (v->nodes, "node"));
-    if (v->links > 0)
-        fprintf (fp, "; %.0f %% of the links resolved",
-                 floor (100.0 * (double)v->separable / (double)v->links));
-    fputc ('\n', fp);
-    if (rail)
-        fprintf (fp, "pmm: all %zu findings are of rail %s\n", v->nfindings,
-                 rail);
     for (size_t i = 0; i < v->nfindings; i++)
-        print_finding (&v->finding[i], f, fp);
+        worst |= v->finding[i].level == v->status;
+    if (!worst)
+        print_level (v->status, headline (v), fp);
+    for (size_t i = 0; i < v->nfindings; i++) {
+        char *words = words_finding (&v->finding[i], f);
+
+        print_level (v->finding[i].level, words, fp);
+        print_details (&v->finding[i], f, fp);
+        free (words);
+    }
+    if (rail)
+        fprintf (fp, "pmm:   all %zu findings are of rail %s\n", v->nfindings,
+                 rail);
+    print_measured (v, fp);
     for (size_t i = 0; i < v->nlimits; i++)
-        fprintf (fp, "pmm: limit: %s\n", v->limit[i]);
+        if (worst || v->status == VERDICT_OK || i != v->reason)
+            fprintf (fp, "pmm:   limit: %s\n", v->limit[i]);
 }

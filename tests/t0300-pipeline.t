@@ -103,7 +103,7 @@ judge --baseline healthy
 is "$(jq -c '[.findings[] | .level, .suspects, .nodes]' verdict)" \
     "[\"FAIL\",[\"$link\"],[\"h0061\"]]" "that host end, and whose it is"
 text=$(pmm report -f fabric verdict)
-is "$? $(grep -cm1 "node h0061" <<<"$text")" "1 1" "... for people"
+is "$? $(grep -cm1 "slow: h0061's" <<<"$text")" "1 1" "... for people"
 pmm judge -f fabric --plan longer --samples both --baseline healthy --text \
     | diff - <(echo "$text") >/dev/null
 ok $? "... the same as from the judge"
@@ -123,7 +123,7 @@ is "$? $(jq -c '[.findings[] | .level, .kind, .suspects, .nodes]' verdict)" \
     "0 [\"WARN\",\"software, PCIe or adapter\",[\"$link\"],[\"h0061\"]]" \
     "a host that is slow without its cable, too: WARN, and no link is blamed"
 like "$(pmm report -f fabric verdict)" \
-    'node h0061: its loopback is slower, too, so it is no cable' "... for people"
+    'h0061 itself is 750 ns slow, not its cable' "... for people"
 pmm simulate -f fabric --plan plan "${faults[@]}" --loopback 0 -o blind
 for excess in 600 1500; do
     before=blind stages --slow h0061/1=+$excess --loopback 0

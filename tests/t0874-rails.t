@@ -65,7 +65,7 @@ ok $? "two audits of twelve rails" || diag "$(<said)"
 like "$(audit h0002)" '^audit 3 OK 8 links by .*, 1 node' \
     "one node is audited, too"
 job h0002 --pmm-check >said
-like "$? $(<said)" '^0 pmm: OK: 8 links by .*1 node.*task$' \
+like "$? $(<said)" '^0 pmm: OK: nothing is slow.*8 links of 1 node.*task$' \
     "a job of one node: its rails measure each other"
 
 # A rail is slow
@@ -73,10 +73,11 @@ like "$? $(<said)" '^0 pmm: OK: 8 links by .*1 node.*task$' \
 link=$(pmm path -f fabric --json h0002:3 h0001:3 | jq -r '.forward[0]')
 emu slow "$link" +1000
 job h0002 --pmm-check >said
-like "$(<said)" 'FAIL: host end or switch link, one of 2, \+1?[0-9]{3} ns' \
+like "$(<said)" "FAIL: a cable is [0-9.]+ [nu]s slow: h0002 mlx5_2/1's, or" \
     "one of its rails gets slow"
-is "$(grep -A1 'FAIL: host' said | tail -n 1)" \
-    "pmm:   h0002 mlx5_2/1 -- s1-0003/2  ($link)" "... which is named"
+like "$(grep -A2 'FAIL: a cable' said | tail -n 1)" \
+    "pmm:   h0002 mlx5_2/1 -- s1-0003/2  \($link\): \+1?[0-9]{3} ns" \
+    "... which is named"
 job h0002 --pmm-check=require >said
 is "$? $(grep -c ^task said)" "1 0" "... and a job that requires it does not run" \
     || diag "$(<said)"
