@@ -189,7 +189,7 @@ harmless ()
 # says CHECK SENTENCE: as a line of the leader's report
 says ()
 {
-    grep -qxF "pmm:   limit: $2" $1/h0001.err
+    grep -qxF -e "pmm:   limit: $2" -e "pmm: UNKNOWN: $2" $1/h0001.err
     ok $? "... $2" || diag "$(<$1/h0001.err)"
 }
 
