@@ -157,13 +157,16 @@ static int show (struct inputs *in)
     uint64_t id;
 
     inputs_ledger (in, LEDGER_READ);
-    if (in->noperands == 0)
-        return write_list (in, "audits",
-                           ledger_list (in->ledger, LEDGER_AUDITS,
-                                        given.last < 0 ? SHOW_LAST
-                                                       : given.last, 0,
-                                        &fault),
-                           audit_line);
+    if (in->noperands == 0) {
+        json_t *list = need (ledger_list (in->ledger, LEDGER_AUDITS,
+                                          given.last < 0 ? SHOW_LAST
+                                                         : given.last, 0,
+                                          &fault));
+
+        if (!in->json && json_array_size (list) == 0)
+            fputs ("no audit yet\n", inputs_output (in));
+        return write_list (in, "audits", list, audit_line);
+    }
     if (text_u64 (in->operand[0], 1, INT64_MAX, &id) < 0)
         die_input ("'%.40s' is not an audit id", in->operand[0]);
     audit = need (ledger_audit (in->ledger, (int64_t)id, &fault));
@@ -199,6 +202,9 @@ static int missed (struct inputs *in)
         print_line (v, " left out until {@until}: {cause} (faults: {faults}"
                        " since {@since})\n", fp);
     }
+    if (json_object_size (faulty) == 0 && json_array_size (failed) == 0)
+        fprintf (fp, "no audit of the last %s failed, and no node is left "
+                     "out\n", COUNTED ((uint64_t)days, "day"));
     json_decref (faulty);
     return write_list (in, "failed", failed, failed_line);
 }

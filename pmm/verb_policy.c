@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "pmm/lines.h"
 #include "pmm/verb.h"
 #include "prolog/act/act.h"
+#include "report/words.h"
 #include "util/json.h"
 #include "util/site.h"
 
@@ -156,6 +158,28 @@ static void print_node (const json_t *v, size_t most, FILE *fp)
     }
 }
 
+/* That there is nothing to report. */
+static void print_calm (struct ledger *ledger, size_t nodes, FILE *fp)
+{
+    json_t *totals = need (ledger_list (ledger, LEDGER_TOTALS, 0, 0, &fault));
+    json_int_t audits = 0;
+    const char *result;
+    int64_t newest;
+    json_t *facts, *v;
+    int any = need_ok (ledger_succeeded (ledger, &newest, &fault));
+
+    json_object_foreach (totals, result, v)
+        audits += json_integer_value (v);
+    facts = json_pack ("{s:I, s:I, s:I}", "nodes", (json_int_t)nodes, "audits",
+                       audits, "newest", any ? (json_int_t)newest : 0);
+    print_line (facts, any ? "{nodes node}, {audits audit}, the newest at "
+                             "{@newest}: no node is suspected\n"
+                           : "{nodes node}, and no audit with a result yet\n",
+                fp);
+    json_decref (facts);
+    json_decref (totals);
+}
+
 /* Write the decisions on all nodes with something to report, or on one node
  * (name not NULL).
  */
@@ -191,6 +215,8 @@ static void tell (struct inputs *in, const struct act_report *r,
             fprintf (fp, "%s\n", d->remark[i]);
         json_array_foreach (nodes, i, v)
             print_node (v, name ? SIZE_MAX : 0, fp);
+        if (i == 0 && d->nremarks == 0)
+            print_calm (in->ledger, input->nnodes, fp);
     }
     json_decref (faulty);
     json_decref (nodes);
@@ -356,53 +382,125 @@ static int64_t find_job (struct inputs *in, uint64_t job)
     return id;
 }
 
-/* Print what to do about an audit of which no node is suspected any more. */
-static void print_audit_todo (const struct fabric *f, const json_t *audit,
-                              FILE *fp)
+/* Print what to do about a finding, of which no node is suspected any more
+ * unless it `may_be_host`.
+ */
+static void print_finding_todo (const struct fabric *f, const json_t *finding,
+                                bool may_be_host, FILE *fp)
 {
-    const json_t *finding
-        = json_array_get (json_object_get (audit, "findings"), 0);
-    const json_t *suspects = json_object_get (finding, "suspects");
-    const char *first = text_of (json_array_get (suspects, 0), "id");
-    bool host = false; /* a host link is among them */
+    const json_t *suspect
+        = json_array_get (json_object_get (finding, "suspects"), 0);
+    const char *id = text_of (suspect, "id");
+    uint32_t link = fabric_find_link (f, id);
+    char *name = link == FABRIC_NONE ? xstrdup (id) : words_link (f, link);
+
+    print_cable (f, id, fp);
+    if (!strcmp (text_of (finding, "kind"),
+                 finding_kind_name (FINDING_HOST_END)))
+        fprintf (fp, "do: see what later audits found: pmm ledger trend %s\n",
+                 id);
+    else
+        fprintf (fp, "do: for the fabric team%s: %s (%s)\n",
+                 may_be_host ? ", or at the end of its node"
+                             : "; no node is to blame", name, id);
+    free (name);
+}
+
+/* Whether a host link is among the suspects. */
+static bool may_be_host (const struct fabric *f, const json_t *finding)
+{
     const json_t *v;
+    bool host = false;
     size_t i;
 
-    json_array_foreach (suspects, i, v) {
+    json_array_foreach (json_object_get (finding, "suspects"), i, v) {
         uint32_t link = fabric_find_link (f, text_of (v, "id"));
 
         host |= link != FABRIC_NONE
                 && fabric_network (f)->link[link].kind == LINK_HOST;
     }
-    print_cable (f, first, fp);
-    if (!finding)
+    return host;
+}
+
+/* Print what to do about an audit: of what is no host's, and if no node is
+ * suspected any more (`told` none), of the rest.
+ */
+static void print_audit_todo (const struct fabric *f, const json_t *audit,
+                              bool told, FILE *fp)
+{
+    const json_t *findings = json_object_get (audit, "findings"), *v;
+    bool calm = !strcmp (text_of (audit, "status"),
+                         verdict_status_name (VERDICT_OK));
+    size_t i, n = 0;
+
+    json_array_foreach (findings, i, v) {
+        bool host = may_be_host (f, v);
+
+        if ((!told || !host) && n++ < TOLD)
+            print_finding_todo (f, v, host, fp);
+    }
+    if (!told && n == 0)
         fprintf (fp, "do: nothing%s\n",
-                 !strcmp (text_of (audit, "status"),
-                          verdict_status_name (VERDICT_OK))
-                     ? ""
-                     : ": later audits measure these nodes again; pmm ledger "
-                       "missed has those that stay away");
-    else if (!strcmp (text_of (finding, "kind"),
-                      finding_kind_name (FINDING_HOST_END)))
-        fprintf (fp, "do: see what later audits found: pmm ledger trend %s\n",
-                 first);
-    else
-        fprintf (fp, "do: for the fabric team%s: %s\n",
-                 host ? ", or at the end of its node"
-                      : "; no node is to blame", first);
+                 calm ? "" : ": later audits measure these nodes again; pmm "
+                             "ledger missed has those that stay away");
 }
 
 static void why_audit (struct inputs *in, const struct act_report *r,
                        int64_t id)
 {
     json_t *audit = need (ledger_audit (in->ledger, id, &fault));
+    bool told;
 
     print_audit (audit, TOLD, inputs_output (in));
-    if (why_nodes (in, r, NULL, id) == 0) {
+    told = why_nodes (in, r, NULL, id) > 0;
+    if (!told)
         print_remarks (&r->decisions, inputs_output (in));
-        print_audit_todo (in->fabric, audit, inputs_output (in));
-    }
+    print_audit_todo (in->fabric, audit, told, inputs_output (in));
     json_decref (audit);
+}
+
+/* A cable by its id, or by one of its ports: "s1-0002/6"; FABRIC_NONE: none. */
+static uint32_t find_cable (const struct fabric *f, const char *word)
+{
+    uint32_t link = fabric_find_link (f, word);
+
+    for (uint32_t i = 0; i < f->nlinks && link == FABRIC_NONE; i++)
+        if (!strcmp (PORT_NAME (f, f->link[i].a), word)
+            || !strcmp (PORT_NAME (f, f->link[i].b), word))
+            link = i;
+    return link;
+}
+
+/* Tell of a cable: what audits found, and whose it is. */
+static void why_cable (struct inputs *in, uint32_t link)
+{
+    const struct fabric *f = in->fabric;
+    const struct fabric_link *l = &f->link[link];
+    const char *host = fabric_network (f)->link[link].host;
+    json_t *found = need (ledger_found (in->ledger, 0, l->id, &fault));
+    size_t n = json_array_size (found);
+    FILE *fp = inputs_output (in);
+
+    fprintf (fp, "%s -- %s (%s)\n", PORT_NAME (f, l->a), PORT_NAME (f, l->b),
+             l->id);
+    print_cable (f, l->id, fp);
+    fprintf (fp, "suspected by %s\n", COUNTED (n, "audit"));
+    for (size_t i = n > TOLD ? n - TOLD : 0; i < n; i++) {
+        json_int_t id = json_int (json_array_get (found, i), "audit", 0);
+        json_t *audit = need (ledger_audit (in->ledger, id, &fault));
+
+        print_audit (audit, 0, fp);
+        json_decref (audit);
+    }
+    if (n == 0)
+        fputs ("do: nothing\n", fp);
+    else if (host)
+        fprintf (fp, "do: see pmm why %s; after a repair pmm ledger rebase "
+                     "%s\n", host, l->id);
+    else
+        fprintf (fp, "do: for the fabric team; after a repair pmm ledger "
+                     "rebase %s\n", l->id);
+    json_decref (found);
 }
 
 static void why_node (struct inputs *in, const struct act_report *r,
@@ -434,7 +532,9 @@ static int why (struct inputs *in)
     int64_t id = 0;
 
     look (in, &site, &report);
-    if (text_u64 (word, 1, INT64_MAX, &number) < 0)
+    if (find_cable (in->fabric, word) != FABRIC_NONE)
+        why_cable (in, find_cable (in->fabric, word));
+    else if (text_u64 (word, 1, INT64_MAX, &number) < 0)
         why_node (in, &report, word);
     else {
         if (!why_given.job)
@@ -499,9 +599,9 @@ static const struct verb *const verbs[] = {
 
 const struct verb verb_why = {
     .group = VERBS_SITE, .name = "why",
-    .help = "the story of a node, a job or an audit, and what to do",
+    .help = "the story of a node, a cable, a job or an audit, and what to do",
     .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_COLOUR | TAKES_OUTPUT,
-    .operands = "NODE|JOBID|AUDIT", .min = 1, .max = 1,
+    .operands = "NODE|CABLE|JOBID|AUDIT", .min = 1, .max = 1,
     .options = why_options, .given = &why_given, .run = why,
 };
 

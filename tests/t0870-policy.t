@@ -73,6 +73,9 @@ drained () { sinfo -h -p main -N -t drain -o %N | xargs; }
 audit "$nodes" >said && audit "$nodes" >>said
 ok $? "two audits of healthy cables" || diag "$(<said)"
 is "$(act)" "" "of which there is nothing to say"
+like "$(pmm_slurm policy explain)" \
+    '^[0-9]+ nodes, 2 audits, the newest at 20.*: no node is suspected$' \
+    "... which explain says"
 like "$(pmm_slurm policy explain h0005)" '^h0005: none: nothing was found' \
     "nor of any node"
 
@@ -93,6 +96,11 @@ like "$(<said)" "audit 4 .* FAIL $link \+[0-9]+ ns over its baseline" \
     "explain has the grounds"
 like "$(pmm_slurm why h0005)" "^h0005: note: .*do: look at its adapter, .*: pmm ledger rebase $link.measured last: 20" \
     "why has them, and what to do"
+like "$(pmm_slurm why "$link")" "^h0005 .* -- .* \\($link\\).suspected by 2\
+ audits.audit 3 .*do: see pmm why h0005; after a repair pmm ledger rebase $link" \
+    "... for its cable"
+is "$(pmm_slurm why "$(pmm_slurm why "$link" | sed -n '1s/ -- .*//p')")" \
+    "$(pmm_slurm why "$link")" "... by the name of its port"
 like "$(pmm_slurm why 4)" "^audit 4 .* FAIL .*h0005: note: .*do: look at " \
     "... for an audit, too"
 is "$(pmm_slurm policy explain --json | jq -c '[.action, .after, .stopped,
