@@ -495,6 +495,7 @@ int slurmstepd_check (spank_t sp, int argc, char **argv)
     prctl (PR_GET_NAME, name);
     prctl (PR_SET_NAME, "pmm-check");
     spank_get_item (sp, S_JOB_ID, &job.id);
+    options_recall (sp);
     rc = run (&job, false, argc, argv, &sig);
     prctl (PR_SET_NAME, name);
     if (rc == CHECK_STOPPED)

@@ -47,6 +47,11 @@ int options_register (spank_t sp);
  */
 void options_tell_hooks (spank_t sp);
 
+/* Take the mode from there, in slurmstepd, if no option arrived: with sbatch
+ * --export, Slurm 22.05 drops the options of plugins.
+ */
+void options_recall (spank_t sp);
+
 /* Fill s with the user's options and those of the site. Return 0, or -1 with
  * err; the user's options are valid even then. Call site_clear (&s->site) in
  * both cases.

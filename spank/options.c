@@ -88,6 +88,16 @@ void options_tell_hooks (spank_t sp)
             mode_names[user.chosen ? user.mode : MODE_REPORT], 1);
 }
 
+void options_recall (spank_t sp)
+{
+    char mode[16];
+
+    if (!user.chosen && !user.output[0]
+        && spank_getenv (sp, "SLURM_SPANK_PMM_CHECK", mode, sizeof (mode))
+               == ESPANK_SUCCESS)
+        user.chosen = find_mode (mode, &user.mode) == 0;
+}
+
 int settings_read (struct settings *s, int argc, char **argv,
                    struct error *err)
 {

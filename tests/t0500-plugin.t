@@ -127,6 +127,13 @@ for user in root "$test_user"; do
 done
 is "$(sinfo -h -R)" "" "no node was drained"
 
+script <<<'echo script'
+for export in NONE NIL FOO=1; do
+    batch user -N3 --export=$export --pmm-check=require
+    is "$rc $(probed) $(grep -c '^script' <<<"$out")" "1 3 0" \
+        "--export=$export: require holds" || diag "$out"
+done
+
 script <<<'srun echo "task of $SLURM_ARRAY_TASK_ID"'
 act OK
 batch user -N2 --array=1-3 --pmm-check
