@@ -277,8 +277,12 @@ static void explain (struct run *run, const struct site *site,
         outcome_set (run->o, OUTCOME_NONE, "cannot run %.200s", site->srun);
     else
         outcome_set (run->o, OUTCOME_NONE,
-                     "the check ended without a result%s%s",
-                     *detail ? "; " : "", detail);
+                     "the check ended without a result%s%s%s",
+                     *detail ? "; " : "", detail,
+                     strstr (detail, "launch failed: Unspecified error")
+                         ? ": slurmd's log on that node says why (journalctl "
+                           "-u slurmd)"
+                         : "");
 }
 
 /* Whether another type of MPI may do. */

@@ -65,7 +65,8 @@ bool srun_is_nested (void)
 }
 
 /* How well a line explains why there is no result: 0 (not at all) to 3. A line
- * that says that tasks were ended is only a consequence.
+ * that says that tasks were ended is only a consequence; a plugin that cannot be
+ * loaded is said at each srun, and if it is required, more is.
  */
 static int weigh (const char *line)
 {
@@ -73,6 +74,8 @@ static int weigh (const char *line)
         const char *part;
         int weight;
     } tab[] = {
+        { ": dlopen(", 0 },
+        { "plugin_load_from_file: ", 0 },
         { " DUE TO TASK FAILURE", 1 }, /* since 25.05 */
         { " DUE TO ", 3 },
         { " CANCELLED AT ", 1 },

@@ -198,12 +198,14 @@ static void test_outcomes (void)
           "echo 'srun: error: task 1 launch failed: Unspecified error' >&2; "
           "exit 1", -1,
           "pmm: not checked: the check ended without a result; srun: error: "
-          "task 1 launch failed: Unspecified error\n" },
+          "task 1 launch failed: Unspecified error: slurmd's log on that node "
+          "says why (journalctl -u slurmd)\n" },
         { "... and no PMI-2", NO_LAUNCH
           NO_MPI ("pmi2", "Invalid MPI type, --mpi=list for acceptable types"),
           -1,
           "pmm: not checked: the check ended without a result; srun: error: "
-          "task 1 launch failed: Unspecified error\n" },
+          "task 1 launch failed: Unspecified error: slurmd's log on that node "
+          "says why (journalctl -u slurmd)\n" },
         { "a hang", "late 30; sleep 600", -1,
           "pmm: not checked: no result within 30 s\n" },
     };

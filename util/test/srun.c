@@ -31,6 +31,11 @@ static void test_hear (void)
                "FAILURE ***",
             "srun: error: n1: task 0: Exited with exit code 2" },
           "srun: error: n1: task 0: Exited with exit code 2", false },
+        { { "srun: error: plugin_load_from_file: dlopen(x11.so): x11.so: cannot "
+            "open shared object file: No such file or directory",
+            "slurmstepd-n1: error: execve(): /x: No such file or directory" },
+          "slurmstepd-n1: error: execve(): /x: No such file or directory",
+          false },
         { { "srun: error: n1: task 0: Killed",
             AT "error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22 DUE TO TIME "
                "LIMIT ***" },
