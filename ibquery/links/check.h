@@ -10,11 +10,13 @@
  *                 of its kind run in the same way, their adapters are made for
  *                 it (HDR100 reports four lanes, and HDR): this is only a
  *                 limit.
- *                 Or it is slower than three quarters of the links of the same
- *                 kind and levels, as far as both ends support that: it was
- *                 set so, or the enabled rates are not known. If an end reports
- *                 that it supports no more, only if no two others run in the
- *                 same way, because old devices come in numbers.
+ *                 Or it is slower than three quarters of the links of its kind
+ *                 (links/kinds.h), and both ends support more: it was set so.
+ *                 If it is not known what they support: if it has one lane or
+ *                 SDR, which is what training falls back to; else it is a limit
+ *                 among links with the same products, and a note among others.
+ *                 It is a note, too, if an end supports no more, or if three
+ *                 others and a tenth of its kind run in the same way.
  *                 Or it has one lane, and both ends support more.
  *   counter       A counter of a port grew more than links/counters.h allows,
  *                 or its bit error rate is higher.
@@ -49,6 +51,10 @@ struct link_check {
     double hours;            /* between the readings, at most; NAN: only one */
     struct link_finding *finding; /* by link */
     size_t nfindings;
+    struct link_finding *doubt;   /* slower than others with the same products,
+                                     and it is not known what both ends can:
+                                     a limit */
+    size_t ndoubts;
     struct link_finding *wait;    /* ports whose PortXmitWait grew, by link */
     size_t nwaits;
     char **note;             /* what is odd, but in no cable; one sentence
