@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibquery/lines.h"
 #include "ibquery/links/kinds.h"
 #include "ibquery/links/rails.h"
 #include "util/alloc.h"
@@ -612,6 +613,32 @@ struct link_check *check_links (const struct fabric *f,
     }
     kinds_clear (&x.kinds);
     return x.c;
+}
+
+struct link_check *check_load (const struct fabric *f, const char *now,
+                               const char *before, struct error *err)
+{
+    struct counters *last = now ? counters_load (now, err) : NULL;
+    struct counters *first
+        = before && (last || !now) ? counters_load (before, err) : NULL;
+    struct link_check *c = (now && !last) || (before && !first)
+                               ? NULL
+                               : check_links (f, first, last, err);
+
+    counters_destroy (first);
+    counters_destroy (last);
+    return c;
+}
+
+void check_note_accepted (struct link_check *c, const struct fabric *f,
+                          const struct link_finding *x, const char *who,
+                          int64_t when, const char *why)
+{
+    char date[LINES_TIME];
+
+    add_note (c, "accepted by %s on %.10s%s%s: %s: %s", who,
+              lines_format_time (when, date), *why ? ": " : "", why,
+              LINK_SHOWN (f, x->link), x->why);
 }
 
 void check_destroy (struct link_check *c)

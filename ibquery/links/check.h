@@ -74,6 +74,15 @@ struct link_check *check_links (const struct fabric *f,
                                 struct error *err);
 void check_destroy (struct link_check *c);
 
+/* The same with counters from files; either may be NULL. */
+struct link_check *check_load (const struct fabric *f, const char *now,
+                               const char *before, struct error *err);
+
+/* Add a note of a finding that was accepted. */
+void check_note_accepted (struct link_check *c, const struct fabric *f,
+                          const struct link_finding *x, const char *who,
+                          int64_t when, const char *why);
+
 /* FAIL if there is a finding; else UNKNOWN, or OK. */
 enum verdict_status check_status (const struct link_check *c);
 

@@ -3,8 +3,8 @@
  *
  * Links are alike if they have the same products at both ends (VendorID and
  * DeviceID; where these are not known what a switch's description says after
- * its name, MF0;NAME:MODEL/U1, else only the type of node), are both a host's or
- * both between switches, and of the same levels. If there are fewer than
+ * its name, MF0;NAME:MODEL/U1, else only the type of node), are both of hosts
+ * or both between switches, and of the same levels. If there are fewer than
  * KINDS_MIN of them, a link is compared with all of its levels, whatever their
  * products are: that says less.
  *
