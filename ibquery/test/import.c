@@ -121,10 +121,9 @@ static size_t count_products (const struct fabric *f)
     size_t n = 0;
 
     for (size_t i = 0; f && i < f->nnodes; i++)
-        n += f->node[i].vendor == 0x2c9
-             && (f->node[i].type == NODE_SWITCH
-                     ? f->node[i].device == 0xcf08 || f->node[i].device == 0xd2f0
-                     : f->node[i].device == 0x101b);
+        if (f->node[i].vendor == 0x2c9)
+            n += f->node[i].type != NODE_SWITCH ? f->node[i].device == 0x101b
+                 : f->node[i].device == 0xcf08 || f->node[i].device == 0xd2f0;
     return n;
 }
 
