@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ibquery/lines.h"
+#include "ibquery/links/fewer.h"
 #include "ibquery/links/kinds.h"
 #include "ibquery/links/rails.h"
 #include "util/alloc.h"
@@ -489,6 +490,39 @@ static void note_rails (struct checking *x)
     free (odd);
 }
 
+/* Rails that hosts lack, and links that carry no messages. */
+static void note_missing (struct checking *x)
+{
+    const struct fabric *f = x->f;
+    struct rails_fewer *fewer;
+    size_t n = fewer_find (f, &fewer), down = 0;
+
+    for (size_t i = 0; i < n && i < NOTES_MAX; i++) {
+        char *why = fewer_text (f, &fewer[i]);
+
+        add_note (x->c, "%s", why);
+        free (why);
+    }
+    if (n > NOTES_MAX)
+        add_note (x->c, "... and %s that hosts lack",
+                  COUNTED (n - NOTES_MAX, "more rail"));
+    free (fewer);
+    for (size_t i = 0; i < f->nlinks; i++) {
+        const struct fabric_link *l = &f->link[i];
+        bool a = f->port[l->a].state != PORT_ACTIVE
+                 && f->port[l->a].state != PORT_UNKNOWN;
+        uint32_t port = a ? l->a : l->b;
+
+        if (!fabric_is_up (f, l) && down++ < NOTES_MAX)
+            add_note (x->c, "%s carries no messages: %s is %s",
+                      LINK_SHOWN (f, i), PORT_NAME (f, port),
+                      fabric_state_name (f->port[port].state));
+    }
+    if (down > NOTES_MAX)
+        add_note (x->c, "... and %s that carry no messages",
+                  COUNTED (down - NOTES_MAX, "more link"));
+}
+
 /*
  * Static ports
  */
@@ -605,6 +639,7 @@ struct link_check *check_links (const struct fabric *f,
     note_slower (&x);
     limit_counters (&x);
     note_rails (&x);
+    note_missing (&x);
     note_static (&x);
     if (now && !before) {
         x.c->unknown = true;

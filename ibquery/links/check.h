@@ -23,7 +23,8 @@
  *
  * Growth of PortXmitWait is no finding: it shows traffic of others, of interest
  * for a measurement in that time. Nor is a rail at another leaf than its peers'
- * (links/rails.h): that is a note, and so is a switch whose static ports of
+ * (links/rails.h): that is a note, and so are a rail that a host lacks
+ * (links/fewer.h), a link that is not up, and a switch whose static ports of
  * adaptive routing are not those of its forwarding table: either may hold.
  */
 #ifndef IBQUERY_CHECK_H
