@@ -8,9 +8,8 @@
  *     accept GUID/PORT GUID/PORT WHAT VALUE TIME WHO [WHY]
  *
  * WHAT is width, speed or a counter's name, of the first port; VALUE the rate,
- * or how much it grows in an hour, or the bit error rate. A rate that is another
- * one and a counter that grows faster are told again, and so is a link to
- * another port.
+ * or how much it grows in an hour, or the bit error rate. Another rate and a
+ * counter that grows faster are told again, and so is a link to another port.
  */
 #ifndef IBQUERY_ACCEPTED_H
 #define IBQUERY_ACCEPTED_H
@@ -38,8 +37,8 @@ struct accepted {
     size_t n;
 };
 
-/* Read the file; one that does not exist is empty. Return 0, or -1 with err. Call
- * accepted_clear in both cases. accepted_save replaces the file.
+/* Read the file; one that does not exist is empty. Return 0, or -1 with err.
+ * Call accepted_clear in both cases. accepted_save replaces the file.
  */
 int accepted_load (struct accepted *a, const char *path, struct error *err);
 int accepted_save (const struct accepted *a, const char *path,

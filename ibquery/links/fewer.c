@@ -229,8 +229,8 @@ static bool has_rail (const struct fewer_search *s, uint32_t host,
     return e < h->first + h->count;
 }
 
-/* The rails that most peers have, and the host lacks: their number, and the first
- * max of them.
+/* The rails that most peers have, and the host lacks: their number, and max of
+ * them.
  */
 static size_t find_lacking (struct fewer_search *s, uint32_t host,
                             uint32_t *rail, size_t max)
@@ -394,24 +394,24 @@ char *fewer_text (const struct fabric *f, const struct rails_fewer *x)
     if (x->example != FABRIC_NONE)
         fewer_rail (f, x->example, rail);
     if (!*rail) {
-        why = xasprintf ("%s has %s, where %zu of its %zu peers have more, most "
-                         "%zu", host, COUNTED (x->has, "rail"), x->more, x->of,
+        why = xasprintf ("%s has %s, where %zu of its %zu peers have more, "
+                         "most %zu", host, COUNTED (x->has, "rail"), x->more, x->of,
                          x->usual);
         return text_clean (why);
     }
     unnamed = count_unnamed (f, x->leaf);
     if (unnamed > 0)
-        snprintf (others, sizeof (others), "; or it is one of those there whose "
-                                           "host is not known: %s",
+        snprintf (others, sizeof (others), "; or it is one of those there "
+                                           "whose host is not known: %s",
                   COUNTED (unnamed, "adapter"));
     port = find_port (f, host, rail);
     if (port != FABRIC_NONE)
-        why = xasprintf ("%s %s is %s, where %zu of its %zu peers have it up at "
-                         "%s", host, rail, state_of (&f->port[port]), x->alike,
+        why = xasprintf ("%s %s is %s, where %zu of its %zu peers have it up "
+                         "at %s", host, rail, state_of (&f->port[port]), x->alike,
                          x->of, f->node[x->leaf].name);
     else
-        why = xasprintf ("%s has no rail %s, where %zu of its %zu peers have it "
-                         "at %s%s", host, rail, x->alike, x->of,
+        why = xasprintf ("%s has no rail %s, where %zu of its %zu peers have "
+                         "it at %s%s", host, rail, x->alike, x->of,
                          f->node[x->leaf].name, others);
     return text_clean (why);
 }

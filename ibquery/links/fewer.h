@@ -2,12 +2,12 @@
 /* Hosts that have fewer rails than their peers: an adapter that is gone, or
  * whose port is down.
  *
- * The peers of a host are those at a leaf of it whose names differ from its name
- * in numbers only (login1 is no peer of node1). A host has fewer rails if three
- * quarters of its peers, of which there must be RAILS_PEERS, have more. It is not
- * meant to be so if few hosts of such names have the same rails as it has: one in
- * 8, and one. If it lacks half of the rails a single one may be a host of another
- * purpose: one in 64, and one. Whoever lacks more is none of its peers' kind.
+ * The peers of a host are those at its leaves whose names differ from its own in
+ * numbers only (login1 is no peer of node1). A host has fewer rails if three
+ * quarters of its peers, of which there must be RAILS_PEERS, have more, and if
+ * few hosts of such names have the same rails as it has: one in 8, and one. If
+ * it lacks half of the rails, so few that it is no group of another purpose: one
+ * in 64, and one. Whoever lacks more is another kind of host.
  */
 #ifndef IBQUERY_FEWER_H
 #define IBQUERY_FEWER_H
@@ -35,8 +35,8 @@ size_t fewer_find (const struct fabric *f, struct rails_fewer **list);
 /* A sentence that says which; the caller frees it. */
 char *fewer_text (const struct fabric *f, const struct rails_fewer *x);
 
-/* "mlx5_3/1", the rail of an endpoint, "" without what its adapter's description
- * says after the host's name. Returns buf.
+/* "mlx5_3/1", the rail of an endpoint; "" if its adapter's description says
+ * nothing after the host's name. Returns buf.
  */
 enum { FEWER_RAIL = FABRIC_NAME_MAX + 8 };
 char *fewer_rail (const struct fabric *f, uint32_t endpoint,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rails that are cabled to another leaf than their peers', or that hosts lack, and
- * fabrics in which none is.
+/* Rails that are cabled to another leaf than their peers', or that hosts lack,
+ * and fabrics in which none is.
  */
 #include "config.h"
 #include "ibquery/links/rails.h"
@@ -262,7 +262,8 @@ static void fewer (void)
           { { "n%u", 15, 0xff }, { "n%u", 1, 0xfb } }, 8, 1,
           "n15 has no rail mlx5_2/1, where 7 of its 7 peers have it at leaf" },
         { "one lacks two", " mlx5_%u",
-          { { "n%u", 15, 0xff }, { "n%u", 1, 0xf3 } }, 8, 2, "n15 has no rail" },
+          { { "n%u", 15, 0xff }, { "n%u", 1, 0xf3 } }, 8, 2,
+          "n15 has no rail" },
         { "two of a unit lack different ones", " mlx5_%u",
           { { "n%u", 14, 0xff }, { "n%u", 1, 0xfe }, { "n%u", 1, 0xfb } }, 8, 2,
           "n14 has no rail mlx5_0/1, where 7 of its 7 peers" },
@@ -286,8 +287,9 @@ static void fewer (void)
           { { "n%u", 14, 0x03 }, { "n%u", 2, 0x01 } }, 8, 0, NULL },
         { "other names for as many rails", " mlx5_%u",
           { { "n%u", 15, 0x03 }, { "n%u", 1, 0x05 } }, 8, 0, NULL },
-        { "rails without names", "", { { "n%u", 15, 0x0f }, { "n%u", 1, 0x07 } },
-          8, 1, "n15 has 3 rails, where 7 of its 7 peers have more, most 4" },
+        { "rails without names", "",
+          { { "n%u", 15, 0x0f }, { "n%u", 1, 0x07 } }, 8, 1,
+          "n15 has 3 rails, where 7 of its 7 peers have more, most 4" },
         { "too few peers", " mlx5_%u",
           { { "n%u", 2, 0xff }, { "n%u", 1, 0x7f } }, 8, 0, NULL },
     };
@@ -328,8 +330,8 @@ static void not_up (void)
     check_destroy (c);
     f->port[f->endpoint[1].port].state = PORT_INIT;
     c = check_links (f, NULL, NULL, &err);
-    ok (c->nnotes == 2 && strstr (c->note[1], "carries no messages: n0 mlx5_1/1 "
-                                              "is init"),
+    ok (c->nnotes == 2 && strstr (c->note[1], "carries no messages: n0 "
+                                              "mlx5_1/1 is init"),
         "... and a link that is not up: %s", c->note[1]);
     check_destroy (c);
     fp = open_memstream (&text, &len);
@@ -342,8 +344,8 @@ static void not_up (void)
     free (text);
     c = check_links (f, NULL, NULL, &err);
     ok (c->nnotes == 3
-            && strstr (c->note[0], "n0 mlx5_1/1 is init, where 7 of its 7 peers "
-                                   "have it up at leaf1"),
+            && strstr (c->note[0], "n0 mlx5_1/1 is init, where 7 of its 7 "
+                                   "peers have it up at leaf1"),
         "... whose host lacks a rail by that: %s", c->note[0]);
     check_destroy (c);
     fabric_destroy (f);
