@@ -86,22 +86,29 @@ static const struct lines_format format = {
     .keyword = keywords,
 };
 
+int accepted_read (struct accepted *a, FILE *fp, const char *name,
+                   struct error *err)
+{
+    *a = (struct accepted){ 0 };
+    return lines_read (fp, name, &format, finish, a, err);
+}
+
 int accepted_load (struct accepted *a, const char *path, struct error *err)
 {
     FILE *fp;
     int rc;
 
     *a = (struct accepted){ 0 };
-    if (access (path, F_OK) < 0 && errno == ENOENT)
+    if (!path || (access (path, F_OK) < 0 && errno == ENOENT))
         return 0;
     if (!(fp = file_open_input (path, err)))
         return -1;
-    rc = lines_read (fp, path, &format, finish, a, err);
+    rc = accepted_read (a, fp, path, err);
     file_close_input (fp);
     return rc;
 }
 
-static int write_all (const struct accepted *a, FILE *fp, struct error *err)
+int accepted_write (const struct accepted *a, FILE *fp, struct error *err)
 {
     struct lines_out w;
     char when[LINES_TIME];
@@ -122,7 +129,8 @@ int accepted_save (const struct accepted *a, const char *path,
 {
     struct outfile *out = file_create_public (path, err);
 
-    return out ? file_finish (out, write_all (a, file_stream (out), err), err)
+    return out ? file_finish (out, accepted_write (a, file_stream (out), err),
+                              err)
                : -1;
 }
 
@@ -137,7 +145,7 @@ char *accepted_path (const char *snapshots)
     char path[TEXT_PATH] = "";
 
     text_next (&snapshots, path);
-    return xasprintf ("%s.accepted", path);
+    return strcmp (path, "-") == 0 ? NULL : xasprintf ("%s.accepted", path);
 }
 
 /*

@@ -37,15 +37,21 @@ struct accepted {
     size_t n;
 };
 
-/* Read the file; one that does not exist is empty. Return 0, or -1 with err.
- * Call accepted_clear in both cases. accepted_save replaces the file.
+/* Read a file, whose name is for errors; of a path, one that does not exist, and
+ * NULL, are empty. Return 0, or -1 with err. Call accepted_clear in both cases.
+ * accepted_save replaces the file.
  */
+int accepted_read (struct accepted *a, FILE *fp, const char *name,
+                   struct error *err);
+int accepted_write (const struct accepted *a, FILE *fp, struct error *err);
 int accepted_load (struct accepted *a, const char *path, struct error *err);
 int accepted_save (const struct accepted *a, const char *path,
                    struct error *err);
 void accepted_clear (struct accepted *a);
 
-/* The file for the first of these snapshots; the caller frees it. */
+/* The file for the first of these snapshots; the caller frees it. NULL: that is
+ * standard input.
+ */
 char *accepted_path (const char *snapshots);
 
 /* Make notes of what is accepted in a check of the fabric. */

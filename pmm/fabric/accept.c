@@ -107,6 +107,8 @@ static int run (struct inputs *in)
     const char *text = in->operand[0];
     struct accepted a;
 
+    if (!path)
+        die_input ("-f takes a file, beside which the list is kept");
     need_ok (accepted_load (&a, path, &fault));
     if (!text)
         list (in, &a);
