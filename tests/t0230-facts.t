@@ -38,6 +38,8 @@ read_all
 ok $? "the fabric is read"
 is "$(jq -c '[.links[].a, .links[].b | select(.active == "-")]' \
     snapshot.json)" "[]" "... with what each port can do and does"
+is "$(grep -c '^product .* 0002c9 [0-9a-f]*$' snapshot)" \
+    "$(grep -cE '^(ca|switch) ' snapshot)" "... and which product each node is"
 # The subnet manager lets the cable of DDR have QDR, and ibsim's ports of such a
 # cable say that they can do no more.
 pmm fabric check -f snapshot --json -o check.json
