@@ -43,6 +43,7 @@ enum {
     FABRIC_MAX_LRTL = 0xfffffe, /* of 24 bits; all ones: none was measured */
     FABRIC_MAX_SUBNETS = 16,
     FABRIC_MAX_GROUPS = 1 << 12, /* of ports, of a switch */
+    FABRIC_MAX_VENDOR = 0xffffff, /* of 24 bits */
 };
 
 enum node_type {
@@ -94,6 +95,8 @@ struct fabric_spread {
 struct fabric_node {
     uint64_t guid;
     uint64_t system;     /* SystemImageGUID of its chassis or card; 0 unknown */
+    uint32_t vendor;     /* VendorID and DeviceID, which a product has: */
+    uint16_t device;     /* 0 unknown */
     enum node_type type;
     char *desc;          /* NodeDescription, cleaned */
     char *name;          /* for texts: its description, plus its GUID if others
@@ -198,8 +201,8 @@ struct fabric {
  * is taken, a port that is taken or out of range, a width or speed that is none
  * of struct fabric_link, a group that is used and has no ports. Tables are
  * copied; texts, too, cleaned and cut. A switch's groups, and an entry for each
- * LID of its lft, follow its lft. The caller sets a node's system and spread,
- * and a port's dropped, rates, lrtl and state.
+ * LID of its lft, follow its lft. The caller sets a node's system, vendor,
+ * device and spread, and a port's dropped, rates, lrtl and state.
  */
 struct fabric *fabric_create (void);
 void fabric_destroy (struct fabric *f);

@@ -232,6 +232,21 @@ static int read_system (void *arg, struct words *w, struct error *err)
                : words_guid (w, &r->f->node[node].system, err);
 }
 
+static int read_product (void *arg, struct words *w, struct error *err)
+{
+    struct fabric_reader *r = arg;
+    uint64_t vendor = 0, device = 0;
+    uint32_t node;
+
+    if (take_node (r, w, &node, err) < 0
+        || words_hex (w, 6, "VendorID", &vendor, err) < 0
+        || words_hex (w, 4, "DeviceID", &device, err) < 0)
+        return -1;
+    r->f->node[node].vendor = vendor;
+    r->f->node[node].device = device;
+    return 0;
+}
+
 /* A switch that the file has named before. */
 static int take_switch (struct fabric_reader *r, struct words *w,
                         struct fabric_node **n, struct error *err)
@@ -576,6 +591,7 @@ static const struct lines_keyword keywords[] = {
     { "switch", NODES, false, false, read_node },
     { "router", NODES, false, false, read_node },
     { "system", NODES, false, false, read_system },
+    { "product", NODES, false, false, read_product },
     { "adaptive", NODES, false, false, read_adaptive },
     { "hashed", NODES, false, false, read_spread },
     { "recovery", NODES, false, false, read_spread },
@@ -722,6 +738,9 @@ static void put_node (struct lines_out *w, const struct fabric *f,
                n->guid, n->nports, lid, *n->desc ? " " : "", n->desc);
     if (n->system != 0)
         lines_put (w, "system %016" PRIx64 " %016" PRIx64, n->guid, n->system);
+    if (n->device != 0)
+        lines_put (w, "product %016" PRIx64 " %06" PRIx32 " %04x", n->guid,
+                   n->vendor, n->device);
     if (a->known)
         lines_put (w, "adaptive %016" PRIx64 " %04x %04x", n->guid, a->ud,
                    a->rc);

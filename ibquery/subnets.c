@@ -63,8 +63,11 @@ static int64_t add_node (struct fabric *f, const struct fabric_node *from,
     }
     added = fabric_add_node (f, from->guid, from->type, from->nports,
                              from->desc, err);
-    if (added >= 0)
+    if (added >= 0) {
         f->node[added].system = from->system;
+        f->node[added].vendor = from->vendor;
+        f->node[added].device = from->device;
+    }
     return added;
 }
 

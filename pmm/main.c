@@ -2,11 +2,13 @@
 /* pmm: one verb per step of the pipeline, and the code that runs the verbs. */
 #include "config.h"
 
+#include <pwd.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pmm/verb.h"
 #include "util/site.h"
@@ -19,6 +21,7 @@ static const struct verb *const fabric_verbs[] = {
     &verb_fabric_show,
     &verb_fabric_counters,
     &verb_fabric_check,
+    &verb_fabric_accept,
     &verb_fabric_generate,
     &verb_fabric_import,
     &verb_fabric_export,
@@ -78,6 +81,13 @@ int exit_status (enum verdict_status status)
     };
 
     return exits[status];
+}
+
+const char *user_name (void)
+{
+    const struct passwd *pw = getpwuid (geteuid ());
+
+    return pw ? pw->pw_name : "unknown";
 }
 
 int fail (const char *verb, const struct error *err)

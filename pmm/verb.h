@@ -109,13 +109,16 @@ extern const struct verb verb_audit, verb_baseline, verb_compare, verb_confirm, 
     verb_export, verb_infer, verb_judge, verb_ledger, verb_map, verb_path, verb_pattern,
     verb_plan, verb_policy, verb_rates, verb_report, verb_series, verb_setup,
     verb_ledger_solve, verb_simulate, verb_solve, verb_why;
-extern const struct verb verb_fabric_cabling, verb_fabric_check,
-    verb_fabric_counters, verb_fabric_diff, verb_fabric_export,
+extern const struct verb verb_fabric_accept, verb_fabric_cabling,
+    verb_fabric_check, verb_fabric_counters, verb_fabric_diff, verb_fabric_export,
     verb_fabric_generate, verb_fabric_import, verb_fabric_netdisc,
     verb_fabric_read, verb_fabric_show;
 
 /* Print "pmm VERB: sentence" and return the matching exit status. */
 int fail (const char *verb, const struct error *err);
+
+/* Who runs this, for others; valid until the next call. */
+const char *user_name (void);
 
 /* The exit status of a verdict. */
 int exit_status (enum verdict_status status);

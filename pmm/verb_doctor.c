@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ibquery/links/fewer.h"
 #include "ibquery/live.h"
 #include "ibquery/local.h"
 #include "ibquery/publish.h"
@@ -235,6 +236,38 @@ static enum doctor_level check_private (struct doctor *d)
                : say_warn (d, "%s may forward by other tables than those that "
                               "are read: paths are guessed",
                            COUNTED (c.private_lfts, "switch"));
+}
+
+/* Rails that hosts lack, and cables that carry no messages, in the snapshot. */
+static enum doctor_level check_rails (struct doctor *d)
+{
+    const struct fabric *f = d->fabric;
+    struct rails_fewer *fewer;
+    size_t n, down = 0;
+    char others[40] = "", *first;
+
+    if (!f)
+        return say_unknown (d, "not checked: no snapshot");
+    for (size_t i = 0; i < f->nlinks; i++)
+        down += !fabric_is_up (f, &f->link[i]);
+    n = fewer_find (f, &fewer);
+    first = n > 0 ? fewer_text (f, &fewer[0]) : NULL;
+    free (fewer);
+    if (n + down > 0)
+        doctor_todo (d, "pmm fabric check");
+    if (n > 1)
+        snprintf (others, sizeof (others), "; and %s",
+                  COUNTED (n - 1, "more rail"));
+    if (down > 0)
+        say_warn (d, "%s not active%s%.300s%s: pmm fabric check",
+                  COUNTED (down, "cable"), first ? "; " : "",
+                  first ? first : "", others);
+    else if (first)
+        say_warn (d, "%.300s%s: pmm fabric check", first, others);
+    else
+        say_ok (d, "no host has fewer than its peers, all cables are active");
+    free (first);
+    return n + down > 0 ? DOCTOR_WARN : DOCTOR_OK;
 }
 
 static enum doctor_level check_baseline (struct doctor *d)
@@ -686,6 +719,7 @@ static const struct doctor_check checks[] = {
     { "verdicts", 0, check_verdicts },
     { "service level", 0, check_level },
     { "private LFTs", 0, check_private },
+    { "rails", 0, check_rails },
     { "topology", DOCTOR_SLURM, doctor_topology },
     { "comments", DOCTOR_SLURM, doctor_comments },
     { "Prolog", DOCTOR_SLURM | DOCTOR_JOBS, doctor_hook, "pmm-prolog",

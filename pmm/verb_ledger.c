@@ -2,7 +2,6 @@
 /* pmm ledger: what audits measured, and its evaluation. */
 #include "config.h"
 
-#include <pwd.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -244,20 +243,13 @@ static int trend (struct inputs *in)
                        point_line);
 }
 
-static const char *who (void)
-{
-    const struct passwd *pw = getpwuid (geteuid ());
-
-    return pw ? pw->pw_name : "unknown";
-}
-
 static int mute (struct inputs *in)
 {
     char link[LEDGER_NAME_MAX];
     struct ledger_mute m = {
         .link = in->noperands > 0 ? link : NULL,
         .node = given.node,
-        .who = who (),
+        .who = user_name (),
         .why = given.why,
     };
     bool lists = !m.link && !m.node;
@@ -293,7 +285,7 @@ static int rebase (struct inputs *in)
     find_link (in, link);
     if (!given.why)
         die_input ("--why TEXT is missing");
-    return ledger_rebase (in->ledger, now (), link, who (), given.why, &fault);
+    return ledger_rebase (in->ledger, now (), link, user_name (), given.why, &fault);
 }
 
 static int prune (struct inputs *in)

@@ -202,6 +202,17 @@ pmm fabric check -f csv --counters counters >out
 is "$? $(grep -c BER out)" "1 1" "... and a bit error rate is a finding"
 like "$(<out)" "EffectiveBER of s1-0002/3 is 3e-12, where less than 1e-13" \
     "... of the right port"
+pmm fabric accept -f csv s1-0002/3 --counters counters --why 'until June'
+is $? 0 "... and can be accepted"
+pmm fabric check -f csv --counters counters >out
+like "$? $(<out)" "^3 note: accepted by .* on 20..-..-..: until June: .*EffectiveBER" \
+    "... then it is a note"
+like "$(pmm fabric accept -f csv)" "^EffectiveBER 3e-12 .*s1-0002/3.*: until June" \
+    "... that is listed"
+pmm fabric accept -f csv s1-0002/3 --off
+pmm fabric accept -f csv s1-0002/3 2>err
+like "$? $(<err)" "^2 .*finds nothing at s1-0002/3" \
+    "... it is undone, and nothing is accepted that is not found"
 pmm fabric check -f csv --counters counters --json -o signs.json
 pmm plan -f csv -o plan.json
 pmm simulate -f csv --plan plan.json --slow 0002c90100000020/3=+1000 \

@@ -188,6 +188,10 @@ complains WARN baseline 'fabric' "a baseline of another fabric"
 pmm fabric generate irregular --switches 1 --hosts 2 -o fabric
 like "$(doctor)" 'WARN +nodes: 1 of 3 .*h0003' \
     "WARN: a node that is not in the snapshot"
+sed '/^0x0002c90000000010,.*,1,/s/,2,5,4,/,2,5,2,/' \
+    "$srcdir/ibquery/test/data/tree.db_csv" | pmm fabric import - -o fabric 2>err
+like "$(doctor)" 'WARN +rails: 1 cable not active: pmm fabric check' \
+    "WARN: a port that stays in init"
 healthy
 echo h0003 >map
 with_conf NodeMap="$workdir/site/map"

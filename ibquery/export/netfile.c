@@ -15,6 +15,8 @@
 #define NODE_TEXT "\""
 #define PORT_TEXT "\"="
 
+/* For ibsim, of nodes whose product is not known. */
+enum { VENDOR = 0x2c9 };
 static const struct {
     const char *word, *guid; /* of the node's line, of its GUID's line */
     char letter;
@@ -123,7 +125,9 @@ static void put_node (const struct net_writer *w, uint32_t node)
     const struct fabric_node *n = &w->f->node[node];
     bool is_switch = n->type == NODE_SWITCH;
 
-    fprintf (w->fp, "\nvendid=0x2c9\ndevid=0x%x\n", types[n->type].device);
+    fprintf (w->fp, "\nvendid=0x%x\ndevid=0x%x\n",
+             n->device ? n->vendor : VENDOR,
+             n->device ? n->device : types[n->type].device);
     if (n->system)
         fprintf (w->fp, "sysimgguid=0x%" PRIx64 "\n", n->system);
     fprintf (w->fp, "%sguid=0x%" PRIx64, types[n->type].guid, n->guid);

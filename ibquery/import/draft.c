@@ -79,6 +79,17 @@ int64_t draft_node (struct draft *d, uint64_t guid, enum node_type type,
     return node;
 }
 
+void draft_product (struct draft *d, uint32_t node, uint64_t vendor,
+                    uint64_t device)
+{
+    struct fabric_node *n = &d->f->node[node];
+
+    if (device == 0 || device > UINT16_MAX || vendor > FABRIC_MAX_VENDOR)
+        return;
+    n->vendor = vendor;
+    n->device = device;
+}
+
 /* A number that differs from the one given before. */
 static int differ (const struct draft *d, const struct place *before,
                    const char *what, unsigned int now, unsigned int then,

@@ -154,7 +154,8 @@ struct draft {
     /* The file that is being read. */
     struct scan s;
     int64_t paragraph;          /* import_netdiscover: its node; -1: none */
-    uint64_t system, port_guid; /* of the next node; 0: not given */
+    uint64_t system, port_guid; /* of the next node; 0: not given, as are */
+    uint64_t vendor, device;
     struct draft_csv csv;
     struct draft_spread *far; /* import_far: its switch; NULL: none */
     enum { FAR_OTHER, FAR_GROUPS, FAR_TABLES, FAR_ENTRIES } far_part;
@@ -203,6 +204,10 @@ void scan_blanks (char **p);
 int64_t draft_node (struct draft *d, uint64_t guid, enum node_type type,
                     unsigned int nports, uint64_t system, const char *desc,
                     struct error *err);
+
+/* Which product a node is; 0: the file does not say. */
+void draft_product (struct draft *d, uint32_t node, uint64_t vendor,
+                    uint64_t device);
 
 /* The address of a port: of port 0 of a switch, whatever `port` is, or of a
  * port of another node.

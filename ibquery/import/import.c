@@ -149,7 +149,7 @@ int import_file (struct draft *d, FILE *fp, const char *name,
     d->s = (struct scan){ .at = { name, 0 }, .fp = fp,
                           .buf = xarray (BUFFER + 1, 1) };
     d->paragraph = -1;
-    d->system = d->port_guid = 0;
+    d->system = d->port_guid = d->vendor = d->device = 0;
     d->csv = (struct draft_csv){ 0 };
     d->far = NULL;
     d->fdbs = 0;

@@ -41,7 +41,7 @@ static const struct {
 
 /* Lines of ibnetdiscover to skip. */
 static const char *const others[] = {
-    "#",        "vendid=",           "devid=",     "caguid=", "rtguid=",
+    "#",        "caguid=",           "rtguid=",
     "Chassis ", "Non-Chassis Nodes", "Hostname: ",
 };
 
@@ -139,11 +139,12 @@ static bool scan_rate (char **p, struct draft_cable *cable)
 static int read_node (struct draft *d, char *p, size_t type, struct error *err)
 {
     uint64_t ports, guid, lid = 0, system = d->system, own = d->port_guid;
+    uint64_t vendor = d->vendor, device = d->device;
     bool is_switch = types[type].type == NODE_SWITCH;
     char letter, *desc, *quote = NULL;
 
     d->paragraph = -1;
-    d->system = d->port_guid = 0;
+    d->system = d->port_guid = d->vendor = d->device = 0;
     if (scan_decimal (&p, UINT8_MAX, &ports) && scan_text (&p, " ")
         && scan_name (&p, &letter, &guid) && letter == types[type].letter) {
         scan_blanks (&p);
@@ -164,6 +165,7 @@ static int read_node (struct draft *d, char *p, size_t type, struct error *err)
                                err);
     if (d->paragraph < 0)
         return -1;
+    draft_product (d, d->paragraph, vendor, device);
     return is_switch ? draft_address (d, d->paragraph, 0, own, lid,
                                       DRAFT_UNKNOWN, err)
                      : 0;
@@ -199,11 +201,27 @@ static int read_port (struct draft *d, char *p, struct error *err)
     return draft_cable (d, d->paragraph, &cable, err);
 }
 
+/* "vendid=0x2c9" or "devid=0xcb20"; older ones may be written otherwise. */
+static bool scan_product (char *line, struct draft *d)
+{
+    bool vendor = scan_text (&line, "vendid=");
+
+    if (!vendor && !scan_text (&line, "devid="))
+        return false;
+    if (!scan_text (&line, "0x")
+        || !scan_hex (&line, UINT32_MAX, vendor ? &d->vendor : &d->device))
+        *(vendor ? &d->vendor : &d->device) = 0;
+    return true;
+}
+
 int import_netdiscover (struct draft *d, char *line, struct error *err)
 {
-    bool system = scan_text (&line, "sysimgguid=");
+    bool system;
     uint64_t first, second;
 
+    if (scan_product (line, d))
+        return 0;
+    system = scan_text (&line, "sysimgguid=");
     if (system || scan_text (&line, "switchguid=")) {
         if (!scan_text (&line, "0x") || !scan_hex (&line, UINT64_MAX, &first)
             || !scan_guid (&line, &second))
@@ -228,7 +246,7 @@ int import_netdiscover (struct draft *d, char *line, struct error *err)
 /* One end of a cable in a .lst. */
 struct list_end {
     enum node_type type;
-    uint64_t ports, system, node_guid, guid, lid, num;
+    uint64_t ports, system, node_guid, guid, vendor, device, lid, num;
     const char *desc;
 };
 
@@ -238,6 +256,21 @@ static bool scan_field (char **p, const char *key, uint64_t max,
 {
     return scan_to (p, key) && scan_hex (p, max, value)
            && (**p == ' ' || !**p);
+}
+
+/* Which product an end is, if its fields have it. opensm writes a far end's
+ * DeviceID in the upper half of 32 bits.
+ */
+static void scan_list_product (char *p, struct list_end *e)
+{
+    uint64_t vendor, device;
+
+    e->vendor = e->device = 0;
+    if (!scan_text (&p, " VenID:") || !scan_hex (&p, UINT32_MAX, &vendor)
+        || !scan_text (&p, " DevID:") || !scan_hex (&p, UINT32_MAX, &device))
+        return;
+    e->vendor = vendor;
+    e->device = device & UINT16_MAX ? device : device >> 16;
 }
 
 /* "{ TYPE KEY:VALUE... {DESCRIPTION} LID:VALUE PN:VALUE } " */
@@ -255,8 +288,10 @@ static bool scan_end (char **p, struct list_end *e)
         || !scan_field (p, " Ports:", UINT8_MAX, &e->ports)
         || !scan_field (p, " SystemGUID:", UINT64_MAX, &e->system)
         || !scan_field (p, " NodeGUID:", UINT64_MAX, &e->node_guid)
-        || !scan_field (p, " PortGUID:", UINT64_MAX, &e->guid)
-        || !(lid = strstr (*p, " LID:")))
+        || !scan_field (p, " PortGUID:", UINT64_MAX, &e->guid))
+        return false;
+    scan_list_product (*p, e);
+    if (!(lid = strstr (*p, " LID:")))
         return false;
     e->type = list_types[type].type;
     e->desc = "";
@@ -314,6 +349,7 @@ int import_list (struct draft *d, char *line, struct error *err)
             || draft_address (d, node[i], e->num, e->guid, e->lid,
                               DRAFT_UNKNOWN, err) < 0)
             return -1;
+        draft_product (d, node[i], e->vendor, e->device);
     }
     cable.port = end[0].num;
     cable.far = end[1].node_guid;

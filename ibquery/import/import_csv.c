@@ -75,7 +75,7 @@ struct csv_section {
 
 /* The order is that of these names, and of r->v. */
 enum { GUID, NUM };
-enum { NPORTS = 1, TYPE, SYSTEM, DESC };
+enum { NPORTS = 1, TYPE, SYSTEM, DESC, DEVICE_ID, VENDOR_ID };
 enum { PORT_GUID = 2, PREFIX, LID, LMC, STATE, RATES, LRTL = RATES + 6, FEC };
 enum { GUID_B = 2, NUM_B };
 enum { PORTS = 1 }; /* of sections */
@@ -134,7 +134,10 @@ static int read_node (struct draft *d, const struct csv_row *r,
                             r->v[TYPE]);
     node = draft_node (d, r->v[GUID], r->v[TYPE], r->v[NPORTS], r->v[SYSTEM],
                        r->text[DESC], err);
-    return node < 0 ? -1 : once (d, &d->node[node].sections, err);
+    if (node < 0)
+        return -1;
+    draft_product (d, node, r->v[VENDOR_ID], r->v[DEVICE_ID]);
+    return once (d, &d->node[node].sections, err);
 }
 
 static int read_port (struct draft *d, const struct csv_row *r,
@@ -338,6 +341,8 @@ static const struct csv_section sections[] = {
         { "NodeType", NODE_ROUTER, true, 0, 0 },
         { "SystemImageGUID", UINT64_MAX, false, 0, 0 },
         { "NodeDesc", 0, true, 0, 0 },
+        { "DeviceID", UINT32_MAX, false, 0, 0 },
+        { "VendorID", UINT32_MAX, false, 0, 0 },
         { 0 } }, read_node },
     { "PORTS", true, false, (const struct csv_column[]){
         { "NodeGuid", UINT64_MAX, true, 0, 0 },

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibquery/lines.h"
+#include "ibquery/links/fewer.h"
+#include "ibquery/links/kinds.h"
 #include "ibquery/links/rails.h"
 #include "util/alloc.h"
 #include "util/json.h"
@@ -15,11 +18,9 @@
 #include "util/text.h"
 
 enum {
-    PEERS_MIN = 4, /* links; fewer are not compared with each other */
-    ALIKE_MIN = 3, /* so many at one rate: their devices are old; more, */
-    ALIKE_SHARE = 10, /* and this part of their kind: it is intended */
-    NOTES_MAX = 20, /* then static ports are only counted */
+    NOTES_MAX = 20, /* of a sort; more are only counted */
     GROUND = 64 + RATES_TEXT,
+    LINK_TEXT = 2 * FABRIC_PORT_NAME + 40,
 };
 
 /* Why the growth of a port's counters is not known. */
@@ -37,12 +38,10 @@ struct checking {
     const struct counters *before, *now;
     struct link_check *c;
     double seconds;
-    struct usual {
-        uint32_t link; /* typical of its kind; FABRIC_NONE: none is */
-        uint32_t alike; /* how many run at its rate, including itself, */
-        uint32_t peers; /* ... of how many */
-    } *usual;         /* [nlinks] */
+    struct kinds kinds;
     size_t meant;     /* links below what both ends may, as many are */
+    struct slower *slower;
+    size_t nslower;
     struct {
         size_t n;
         uint32_t first; /* port */
@@ -83,59 +82,103 @@ static void add_text (char ***list, size_t *n, const char *fmt, ...)
  * Width and speed
  */
 
-struct link_peer {
-    uint32_t key, link;
-    double bits;
+/* A link that is slower than most, and need not be at fault. */
+enum slower_why { SLOWER_REACHED, SLOWER_SET, SLOWER_UNTOLD, SLOWER_ALIKE };
+
+struct slower {
+    enum slower_why why;
+    uint32_t kind, product[2]; /* the greater number is first */
+    struct rates active, usual;
+    uint32_t link;
 };
 
-static int compare_peers (const void *va, const void *vb)
+static int compare_notes (const struct slower *a, const struct slower *b)
 {
-    const struct link_peer *a = va, *b = vb;
+    const uint64_t x[] = { a->why, a->kind, a->product[0], a->product[1],
+                           rates_order (&a->active), rates_order (&a->usual) };
+    const uint64_t y[] = { b->why, b->kind, b->product[0], b->product[1],
+                           rates_order (&b->active), rates_order (&b->usual) };
+    size_t i = 0;
 
-    if (a->key != b->key)
-        return util_compare (a->key, b->key);
-    return a->bits != b->bits ? util_compare (a->bits, b->bits)
-                              : util_compare (a->link, b->link);
+    while (i < 5 && x[i] == y[i])
+        i++;
+    return util_compare (x[i], y[i]);
 }
 
-/* Find what is usual for each link among those of its kind and levels, which
- * should have the same rate: the one at the lower quartile represents all.
- */
-static void find_usual (struct checking *x)
+static int compare_slower (const void *va, const void *vb)
 {
-    const struct fabric *f = x->f;
-    struct link_peer *peer = xarray (f->nlinks, sizeof (*peer));
-    size_t n = 0, end, last;
+    const struct slower *a = va, *b = vb;
+    int order = compare_notes (a, b);
 
-    x->usual = xarray (f->nlinks, sizeof (*x->usual));
-    for (size_t i = 0; i < f->nlinks; i++) {
-        const struct fabric_link *l = &f->link[i];
-        uint32_t a = f->node[f->port[l->a].node].level;
-        uint32_t b = f->node[f->port[l->b].node].level;
-        struct rates rate = fabric_rate (l);
+    return order != 0 ? order : util_compare (a->link, b->link);
+}
 
-        x->usual[i] = (struct usual){ FABRIC_NONE, 0, 0 };
-        if (rates_bits (&rate) > 0)
-            peer[n++] = (struct link_peer){
-                (uint32_t)l->kind << 16 | (a < b ? a << 8 | b : b << 8 | a), i,
-                rates_bits (&rate)
-            };
-    }
-    qsort (peer, n, sizeof (*peer), compare_peers);
-    for (size_t i = 0; i < n; i = end) {
-        for (end = i; end < n && peer[end].key == peer[i].key; end++)
+static void add_slower (struct checking *x, size_t link, enum slower_why why,
+                        const struct kind_usual *u)
+{
+    const struct fabric_link *l = &x->f->link[link];
+    uint32_t a = x->kinds.product[x->f->port[l->a].node];
+    uint32_t b = x->kinds.product[x->f->port[l->b].node];
+
+    x->slower = xgrow (x->slower, x->nslower, sizeof (*x->slower));
+    x->slower[x->nslower++] = (struct slower){
+        .why = why,
+        .kind = l->kind,
+        .product = { a > b ? a : b, a > b ? b : a },
+        .active = fabric_rate (l),
+        .usual = fabric_rate (&x->f->link[u->link]),
+        .link = link,
+    };
+}
+
+static const char *link_text (const struct fabric *f, uint32_t link,
+                              char buf[LINK_TEXT])
+{
+    const struct fabric_link *l = &f->link[link];
+
+    snprintf (buf, LINK_TEXT, "%s -- %s (%s)", PORT_NAME (f, l->a),
+              PORT_NAME (f, l->b), l->id);
+    return buf;
+}
+#define LINK_SHOWN(f, link) link_text ((f), (link), (char[LINK_TEXT]){ 0 })
+
+/* A note for all links of the same products, rate and reason. */
+static void note_slower (struct checking *x)
+{
+    static const char *const why[] = {
+        [SLOWER_REACHED] = "the ends can do no more",
+        [SLOWER_SET] = "the ends can do more, but so many are alike that they "
+                       "seem to be set so",
+        [SLOWER_UNTOLD] = "what the ends can do is not known",
+        [SLOWER_ALIKE] = "so do others between the same products",
+    };
+    size_t notes = 0, more = 0;
+
+    if (x->nslower > 0)
+        qsort (x->slower, x->nslower, sizeof (*x->slower), compare_slower);
+    for (size_t i = 0, end; i < x->nslower; i = end) {
+        const struct slower *s = &x->slower[i];
+        char others[40] = "";
+
+        for (end = i + 1; end < x->nslower
+                          && compare_notes (s, &x->slower[end]) == 0; end++)
             ;
-        for (size_t k = i; end - i >= PEERS_MIN && k < end; k = last) {
-            for (last = k; last < end && peer[last].bits == peer[k].bits;
-                 last++)
-                ;
-            for (size_t j = k; j < last; j++)
-                x->usual[peer[j].link] = (struct usual){
-                    peer[i + (end - i) / 4].link, last - k, end - i
-                };
+        if (notes++ >= NOTES_MAX) {
+            more += end - i;
+            continue;
         }
+        if (end - i > 1)
+            snprintf (others, sizeof (others), " and %s",
+                      COUNTED (end - i - 1, "other"));
+        add_note (x->c, "%s at %s, where most of the kind run at %s; %s: %s%s",
+                  COUNTED (end - i, "link"), RATES_SHOWN (&s->active),
+                  RATES_SHOWN (&s->usual), why[s->why],
+                  LINK_SHOWN (x->f, s->link), others);
     }
-    free (peer);
+    if (more > 0)
+        add_note (x->c, "... and %s that are slower than most of the kind",
+                  COUNTED (more, "more link"));
+    free (x->slower);
 }
 
 static bool is_less (const struct rates *a, const struct rates *b)
@@ -143,41 +186,73 @@ static bool is_less (const struct rates *a, const struct rates *b)
     return rates_narrower (a, b) || rates_slower (a, b);
 }
 
-/* Whether most links of its kind are faster, and this one should be, too: then
- * *want is their rate, as far as both ends support it, and ground is the
- * reason.
- */
-static bool is_odd (const struct checking *x, size_t link,
-                    const struct rates *active, const struct rates *can,
-                    struct rates *want, char ground[GROUND])
+static bool is_known (const struct rates *r)
 {
-    const struct usual *u = &x->usual[link];
-    struct rates usual;
+    return r->lanes != 0 && r->speeds != 0;
+}
 
-    if (u->link == FABRIC_NONE)
-        return false;
-    usual = fabric_rate (&x->f->link[u->link]);
+/* What training falls back to: no product is made for one lane, or for SDR
+ * among links that do better.
+ */
+static bool has_fallen (const struct fabric_link *l)
+{
+    return l->width == 1 || strcmp (l->speed, "SDR") == 0;
+}
+
+enum answer { RATE_GOOD, RATE_DOUBT, RATE_BAD };
+
+/* A link that is slower than u, which is usual: whether it should run at *want,
+ * for the reason in ground.
+ */
+static enum answer judge_slower (struct checking *x, size_t link,
+                                 const struct kind_usual *u, bool same,
+                                 struct rates *want, char ground[GROUND])
+{
+    const struct fabric_link *l = &x->f->link[link];
+    const struct rates *a = &x->f->port[l->a].rates.supported;
+    const struct rates *b = &x->f->port[l->b].rates.supported;
+    const struct rates usual = fabric_rate (&x->f->link[u->link]);
+    const struct rates active = fabric_rate (l), can = rates_common (a, b);
+    bool known = is_known (a) && is_known (b);
+
     *want = (struct rates){
-        rates_narrower (can, &usual) ? can->lanes : usual.lanes,
-        rates_slower (can, &usual) ? can->speeds : usual.speeds,
+        rates_narrower (&can, &usual) ? can.lanes : usual.lanes,
+        rates_slower (&can, &usual) ? can.speeds : usual.speeds,
     };
-    if (rates_bits (active) >= rates_bits (&usual))
-        return false;
-    if (!is_less (active, want) && u->alike < ALIKE_MIN)
-        *want = usual;
     strcpy (ground, "most links of its kind run at");
     if (is_less (want, &usual))
         snprintf (ground, GROUND, "most links of its kind run at %s, and both "
                                   "ends can run at",
                   RATES_SHOWN (&usual));
-    return is_less (active, want);
+    if (!is_less (&active, want))
+        return add_slower (x, link, SLOWER_REACHED, u), RATE_GOOD;
+    if (!known && has_fallen (l))
+        return RATE_BAD;
+    if (kinds_meant (u))
+        return add_slower (x, link, known ? SLOWER_SET : SLOWER_UNTOLD, u),
+               RATE_GOOD;
+    if (known)
+        return RATE_BAD;
+    if (same)
+        return RATE_DOUBT;
+    return add_slower (x, link, SLOWER_UNTOLD, u), RATE_GOOD;
 }
 
-/* The rate at which the link should run, and the reason. False if it does, or
- * if it is one of many that are intended to be slower.
- */
-static bool expect (struct checking *x, size_t link, struct rates *want,
-                    char ground[GROUND])
+static bool is_below (const struct checking *x, size_t link,
+                      const struct kind_usual *u)
+{
+    const struct rates active = fabric_rate (&x->f->link[link]);
+    struct rates usual;
+
+    if (u->link == FABRIC_NONE)
+        return false;
+    usual = fabric_rate (&x->f->link[u->link]);
+    return rates_bits (&active) < rates_bits (&usual);
+}
+
+/* The rate at which the link should run, and the reason. */
+static enum answer judge_rate (struct checking *x, size_t link,
+                               struct rates *want, char ground[GROUND])
 {
     const struct fabric_link *l = &x->f->link[link];
     const struct port_rates *a = &x->f->port[l->a].rates;
@@ -185,22 +260,28 @@ static bool expect (struct checking *x, size_t link, struct rates *want,
     const struct rates active = fabric_rate (l);
     const struct rates may = rates_common (&a->enabled, &b->enabled);
     const struct rates can = rates_common (&a->supported, &b->supported);
-    bool low = is_less (&active, &may);
-    const struct usual *u = &x->usual[link];
-    /* so many links run at its rate that this is intended */
-    bool meant = low && u->alike > ALIKE_MIN
-                 && u->alike >= u->peers / ALIKE_SHARE;
+    enum answer answer = RATE_GOOD;
+    bool same, low = is_less (&active, &may);
+    const struct kind_usual *u = kinds_usual (&x->kinds, x->f, link, &same);
+    const struct kind_usual *wide = &x->kinds.level[link];
+    bool meant = low && kinds_meant (u);
 
     x->meant += meant;
     *want = may;
     strcpy (ground, "both ends may run at");
     if (low && !meant)
-        return true;
-    if (!meant && is_odd (x, link, &active, &can, want, ground))
-        return true;
+        return RATE_BAD;
+    if (!meant && is_below (x, link, u))
+        answer = judge_slower (x, link, u, same, want, ground);
+    else if (!meant && is_below (x, link, wide) && has_fallen (l))
+        answer = judge_slower (x, link, wide, false, want, ground);
+    else if (!meant && is_below (x, link, wide))
+        add_slower (x, link, SLOWER_ALIKE, wide);
+    if (answer != RATE_GOOD)
+        return answer;
     *want = (struct rates){ can.lanes, active.speeds };
     strcpy (ground, "both ends can run at");
-    return l->width == 1 && is_less (&active, want);
+    return l->width == 1 && is_less (&active, want) ? RATE_BAD : RATE_GOOD;
 }
 
 /* ": leaf 1/3 is set to 1xSDR" if an end keeps the link below a rate; else "".
@@ -231,10 +312,13 @@ static void check_rate (struct checking *x, size_t link)
     const struct fabric_link *l = &x->f->link[link];
     const struct rates active = fabric_rate (l);
     char setting[2 * (FABRIC_PORT_NAME + RATES_TEXT + 32)];
+    struct link_check *c = x->c;
     char ground[GROUND];
     struct rates want;
+    enum answer answer = judge_rate (x, link, &want, ground);
+    bool bad = answer == RATE_BAD;
 
-    if (!expect (x, link, &want, ground))
+    if (answer == RATE_GOOD)
         return;
     say_setting (x->f, l, &want, setting, sizeof (setting));
     for (enum sign_kind sign = SIGN_WIDTH; sign <= SIGN_SPEED; sign++) {
@@ -247,7 +331,8 @@ static void check_rate (struct checking *x, size_t link)
 
         if (sign == SIGN_WIDTH ? rates_narrower (&active, &want)
                                : rates_slower (&active, &want))
-            add (&x->c->finding, &x->c->nfindings, &finding,
+            add (bad ? &c->finding : &c->doubt,
+                 bad ? &c->nfindings : &c->ndoubts, &finding,
                  "it runs at %s, %s %s%s", RATES_SHOWN (&active), ground,
                  RATES_SHOWN (&want), setting);
     }
@@ -405,6 +490,39 @@ static void note_rails (struct checking *x)
     free (odd);
 }
 
+/* Rails that hosts lack, and links that carry no messages. */
+static void note_missing (struct checking *x)
+{
+    const struct fabric *f = x->f;
+    struct rails_fewer *fewer;
+    size_t n = fewer_find (f, &fewer), down = 0;
+
+    for (size_t i = 0; i < n && i < NOTES_MAX; i++) {
+        char *why = fewer_text (f, &fewer[i]);
+
+        add_note (x->c, "%s", why);
+        free (why);
+    }
+    if (n > NOTES_MAX)
+        add_note (x->c, "... and %s that hosts lack",
+                  COUNTED (n - NOTES_MAX, "more rail"));
+    free (fewer);
+    for (size_t i = 0; i < f->nlinks; i++) {
+        const struct fabric_link *l = &f->link[i];
+        bool a = f->port[l->a].state != PORT_ACTIVE
+                 && f->port[l->a].state != PORT_UNKNOWN;
+        uint32_t port = a ? l->a : l->b;
+
+        if (!fabric_is_up (f, l) && down++ < NOTES_MAX)
+            add_note (x->c, "%s carries no messages: %s is %s",
+                      LINK_SHOWN (f, i), PORT_NAME (f, port),
+                      fabric_state_name (f->port[port].state));
+    }
+    if (down > NOTES_MAX)
+        add_note (x->c, "... and %s that carry no messages",
+                  COUNTED (down - NOTES_MAX, "more link"));
+}
+
 /*
  * Static ports
  */
@@ -504,7 +622,7 @@ struct link_check *check_links (const struct fabric *f,
     x.c = xcalloc (1, sizeof (*x.c));
     x.c->time = now ? now->time : f->time;
     x.c->hours = x.seconds > 0 ? x.seconds / 3600 : NAN;
-    find_usual (&x);
+    x.kinds = kinds_find (f);
     for (size_t i = 0; i < f->nlinks; i++) {
         check_rate (&x, i);
         if (x.seconds > 0) {
@@ -518,16 +636,44 @@ struct link_check *check_links (const struct fabric *f,
     }
     tell_cages (&x);
     limit_rates (&x);
+    note_slower (&x);
     limit_counters (&x);
     note_rails (&x);
+    note_missing (&x);
     note_static (&x);
     if (now && !before) {
         x.c->unknown = true;
         add_limit (x.c,
                    "what has grown takes an earlier reading of the counters");
     }
-    free (x.usual);
+    kinds_clear (&x.kinds);
     return x.c;
+}
+
+struct link_check *check_load (const struct fabric *f, const char *now,
+                               const char *before, struct error *err)
+{
+    struct counters *last = now ? counters_load (now, err) : NULL;
+    struct counters *first
+        = before && (last || !now) ? counters_load (before, err) : NULL;
+    struct link_check *c = (now && !last) || (before && !first)
+                               ? NULL
+                               : check_links (f, first, last, err);
+
+    counters_destroy (first);
+    counters_destroy (last);
+    return c;
+}
+
+void check_note_accepted (struct link_check *c, const struct fabric *f,
+                          const struct link_finding *x, const char *who,
+                          int64_t when, const char *why)
+{
+    char date[LINES_TIME];
+
+    add_note (c, "accepted by %s on %.10s%s%s: %s: %s", who,
+              lines_format_time (when, date), *why ? ": " : "", why,
+              LINK_SHOWN (f, x->link), x->why);
 }
 
 void check_destroy (struct link_check *c)
@@ -536,6 +682,8 @@ void check_destroy (struct link_check *c)
         return;
     for (size_t i = 0; i < c->nfindings; i++)
         free (c->finding[i].why);
+    for (size_t i = 0; i < c->ndoubts; i++)
+        free (c->doubt[i].why);
     for (size_t i = 0; i < c->nwaits; i++)
         free (c->wait[i].why);
     for (size_t i = 0; i < c->nnotes; i++)
@@ -543,6 +691,7 @@ void check_destroy (struct link_check *c)
     for (size_t i = 0; i < c->nlimits; i++)
         free (c->limit[i]);
     free (c->finding);
+    free (c->doubt);
     free (c->wait);
     free (c->note);
     free (c->limit);
@@ -551,9 +700,9 @@ void check_destroy (struct link_check *c)
 
 enum verdict_status check_status (const struct link_check *c)
 {
-    return c->nfindings > 0 ? VERDICT_FAIL
-           : c->unknown     ? VERDICT_UNKNOWN
-                            : VERDICT_OK;
+    return c->nfindings > 0               ? VERDICT_FAIL
+           : c->unknown || c->ndoubts > 0 ? VERDICT_UNKNOWN
+                                          : VERDICT_OK;
 }
 
 /*
@@ -601,6 +750,36 @@ static json_t *list_json (const struct link_finding *v, size_t n,
     return list;
 }
 
+/* The sentence of a link that is in doubt, once if it has two signs; the caller
+ * frees it. NULL: it has been said.
+ */
+static char *doubt_text (const struct link_check *c, size_t i,
+                         const struct fabric *f)
+{
+    const struct link_finding *x = &c->doubt[i];
+    char *why;
+
+    if (i > 0 && x->link == x[-1].link)
+        return NULL;
+    why = xasprintf ("whether %s is as fast as it can be: %s",
+                     LINK_SHOWN (f, x->link), x->why);
+    return text_clean (why);
+}
+
+static json_t *limits_json (const struct link_check *c, const struct fabric *f)
+{
+    json_t *list = json_strings (c->limit, c->nlimits);
+
+    for (size_t i = 0; i < c->ndoubts; i++) {
+        char *text = doubt_text (c, i, f);
+
+        if (text)
+            json_add (list, json_string (text));
+        free (text);
+    }
+    return list;
+}
+
 int check_write (const struct link_check *c, const struct fabric *f,
                  FILE *fp, struct error *err)
 {
@@ -613,7 +792,7 @@ int check_write (const struct link_check *c, const struct fabric *f,
                    list_json (c->finding, c->nfindings, f, c->hours), "waits",
                    list_json (c->wait, c->nwaits, f, c->hours), "notes",
                    json_strings (c->note, c->nnotes), "limits",
-                   json_strings (c->limit, c->nlimits)),
+                   limits_json (c, f)),
         fp, err);
 }
 
@@ -622,17 +801,22 @@ int check_write_text (const struct link_check *c, const struct fabric *f,
 {
     for (size_t i = 0; i < c->nfindings; i++) {
         const struct link_finding *x = &c->finding[i];
-        const struct fabric_link *l = &f->link[x->link];
 
         if (i == 0 || x->link != c->finding[i - 1].link)
-            fprintf (fp, "%s -- %s (%s)\n", PORT_NAME (f, l->a),
-                     PORT_NAME (f, l->b), l->id);
+            fprintf (fp, "%s\n", LINK_SHOWN (f, x->link));
         fprintf (fp, "  %s: %s\n", sign_name (x->sign), x->why);
     }
     for (size_t i = 0; i < c->nnotes; i++)
         fprintf (fp, "note: %s\n", c->note[i]);
     for (size_t i = 0; i < c->nlimits; i++)
         fprintf (fp, "not told: %s\n", c->limit[i]);
+    for (size_t i = 0; i < c->ndoubts; i++) {
+        char *text = doubt_text (c, i, f);
+
+        if (text)
+            fprintf (fp, "not told: %s\n", text);
+        free (text);
+    }
     return ferror (fp) ? error_errno (err, "cannot write") : 0;
 }
 

@@ -10,18 +10,21 @@
  *                 of its kind run in the same way, their adapters are made for
  *                 it (HDR100 reports four lanes, and HDR): this is only a
  *                 limit.
- *                 Or it is slower than three quarters of the links of the same
- *                 kind and levels, as far as both ends support that: it was
- *                 set so, or the enabled rates are not known. If an end reports
- *                 that it supports no more, only if no two others run in the
- *                 same way, because old devices come in numbers.
+ *                 Or it is slower than three quarters of the links of its kind
+ *                 (links/kinds.h), and both ends support more: it was set so.
+ *                 If it is not known what they support: if it has one lane or
+ *                 SDR, which is what training falls back to; else it is a limit
+ *                 among links with the same products, and a note among others.
+ *                 It is a note, too, if an end supports no more, or if three
+ *                 others and a tenth of its kind run in the same way.
  *                 Or it has one lane, and both ends support more.
  *   counter       A counter of a port grew more than links/counters.h allows,
  *                 or its bit error rate is higher.
  *
  * Growth of PortXmitWait is no finding: it shows traffic of others, of interest
  * for a measurement in that time. Nor is a rail at another leaf than its peers'
- * (links/rails.h): that is a note, and so is a switch whose static ports of
+ * (links/rails.h): that is a note, and so are a rail that a host lacks
+ * (links/fewer.h), a link that is not up, and a switch whose static ports of
  * adaptive routing are not those of its forwarding table: either may hold.
  */
 #ifndef IBQUERY_CHECK_H
@@ -49,6 +52,10 @@ struct link_check {
     double hours;            /* between the readings, at most; NAN: only one */
     struct link_finding *finding; /* by link */
     size_t nfindings;
+    struct link_finding *doubt;   /* slower than others with the same products,
+                                     and it is not known what both ends can:
+                                     a limit */
+    size_t ndoubts;
     struct link_finding *wait;    /* ports whose PortXmitWait grew, by link */
     size_t nwaits;
     char **note;             /* what is odd, but in no cable; one sentence
@@ -67,6 +74,15 @@ struct link_check *check_links (const struct fabric *f,
                                 const struct counters *now,
                                 struct error *err);
 void check_destroy (struct link_check *c);
+
+/* The same with counters from files; either may be NULL. */
+struct link_check *check_load (const struct fabric *f, const char *now,
+                               const char *before, struct error *err);
+
+/* Add a note of a finding that was accepted. */
+void check_note_accepted (struct link_check *c, const struct fabric *f,
+                          const struct link_finding *x, const char *who,
+                          int64_t when, const char *why);
 
 /* FAIL if there is a finding; else UNKNOWN, or OK. */
 enum verdict_status check_status (const struct link_check *c);

@@ -263,23 +263,6 @@ static void write_duplicates (struct overview *p)
     free (name);
 }
 
-static void write_down (struct overview *p)
-{
-    const struct fabric *f = p->f;
-    size_t n = 0;
-
-    for (size_t i = 0; i < f->nlinks; i++)
-        if (!fabric_is_up (f, &f->link[i]) && n++ < SHOWN_MAX) {
-            fprintf (p->fp, "down: %s -- %s (%s)\n",
-                     PORT_NAME (f, f->link[i].a), PORT_NAME (f, f->link[i].b),
-                     f->link[i].id);
-            advise (p, "see why %s -- %s is down",
-                    PORT_NAME (f, f->link[i].a), PORT_NAME (f, f->link[i].b));
-        }
-    if (n > SHOWN_MAX)
-        fprintf (p->fp, "... and %zu more\n", n - SHOWN_MAX);
-}
-
 static void advise_first (struct overview *p, const struct link_check *c)
 {
     const struct fabric *f = p->f;
@@ -319,7 +302,6 @@ int overview_write (const struct fabric *f, const struct link_check *c,
     if (check_write_text (c, f, fp, err) < 0)
         return -1;
     write_missing (&p);
-    write_down (&p);
     write_duplicates (&p);
     for (size_t i = 0; i < f->nwarnings; i++)
         fprintf (fp, "note: %s\n", f->warning[i]);

@@ -8,7 +8,6 @@
  *               of its level have
  *   duplicated  two adapters of a host have one name, so that they are of two
  *               hosts; or several switches have one
- *   down        cables that are no way now
  */
 #ifndef IBQUERY_OVERVIEW_H
 #define IBQUERY_OVERVIEW_H

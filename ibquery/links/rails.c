@@ -38,7 +38,7 @@ struct rail_search {
     } *count;              /* [nrails] */
 };
 
-static uint32_t leaf_of (const struct fabric *f, uint32_t endpoint)
+uint32_t rails_leaf (const struct fabric *f, uint32_t endpoint)
 {
     uint32_t far = fabric_far_port (f, f->endpoint[endpoint].port);
     uint32_t node = far == FABRIC_NONE ? far : f->port[far].node;
@@ -65,7 +65,7 @@ static void find_places (struct rail_search *s)
     n = 0;
     for (uint32_t e = 0; e < f->nendpoints; e++) {
         const char *rail = f->endpoint[e].rail;
-        uint32_t leaf = leaf_of (f, e), host = f->endpoint[e].host;
+        uint32_t leaf = rails_leaf (f, e), host = f->endpoint[e].host;
 
         s->at[e] = (struct rail_place){ FABRIC_NONE, leaf, 0 };
         if (!rail || leaf == FABRIC_NONE || f->host[host].count > RAILS_MAX)

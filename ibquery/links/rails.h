@@ -32,4 +32,7 @@ struct rail_odd {
  */
 size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd);
 
+/* The leaf of an endpoint, a node; FABRIC_NONE: it is at no switch. */
+uint32_t rails_leaf (const struct fabric *f, uint32_t endpoint);
+
 #endif /* IBQUERY_RAILS_H */

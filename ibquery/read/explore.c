@@ -644,6 +644,8 @@ static int put_node (struct fabric *f, uint32_t node, const struct explore *e,
                      const struct explored_node *n, struct error *err)
 {
     f->node[node].system = n->info.system_guid;
+    f->node[node].vendor = n->info.vendor;
+    f->node[node].device = n->info.device;
     for (unsigned int i = 1; i <= n->info.nports; i++) {
         const struct explored_port *p = &n->port[i];
 

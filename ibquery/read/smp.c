@@ -24,6 +24,7 @@ struct node_attr attr_node (const uint8_t *data)
         .nports = field (data, IB_NODE_NPORTS_F),
         .local_port = field (data, IB_NODE_LOCAL_PORT_F),
         .vendor = field (data, IB_NODE_VENDORID_F),
+        .device = field (data, IB_NODE_DEVID_F),
     };
 }
 

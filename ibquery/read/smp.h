@@ -70,6 +70,7 @@ struct node_attr {
     uint8_t nports;
     uint8_t local_port; /* at which the request arrived */
     uint32_t vendor;
+    uint16_t device;
 };
 
 /* util/rates.h decodes width and speed. */

@@ -100,7 +100,9 @@ static void test_rates (void)
           "speed",
           "most links of its kind run at 4xHDR: h0001 mlx5_0/1 is set to "
           "1,4xSDR,DDR" },
-        { "nobody knows what the ends can", NULL, NULL, NULL, 4, "DDR",
+        { "nobody knows what the ends can", NULL, NULL, NULL, 4, "DDR", "",
+          NULL },
+        { "... SDR is what training falls back to", NULL, NULL, NULL, 4, "SDR",
           "speed", "most links of its kind run at 4xHDR" },
         { "... one lane", NULL, NULL, NULL, 1, "HDR", "width",
           "most links of its kind run at 4xHDR" },
@@ -230,12 +232,13 @@ static void test_mixed (void)
         set_link (f, f->link[f->port[port].link].id, 4, "HDR");
     }
     c = check_links (f, NULL, NULL, &err);
-    ok (c && c->nfindings == 2
-            && strstr (c->finding[0].why,
-                       "most links of its kind run at 4xHDR: h0001 mlx5_0/1 "
-                       "can do no more than 4xEDR"),
-        "... but two are odd: %s",
-        c && c->nfindings ? c->finding[0].why : "");
+    ok (c && check_status (c) == VERDICT_OK && c->nnotes == 1
+            && strncmp (c->note[0],
+                        "2 links at 4xEDR, where most of the kind run at "
+                        "4xHDR; the ends can do no more: h0001 mlx5_0/1 -- ",
+                        94) == 0,
+        "... two are, too, and a note: %s",
+        c && c->nnotes ? c->note[0] : "");
     check_destroy (c);
     for (size_t i = 0; i < 2; i++)
         set_link (f, f->link[f->port[f->endpoint[i].port].link].id, 4, "HDR");
@@ -267,6 +270,89 @@ static void test_mixed (void)
         "what is not known is no finding, and said");
     check_destroy (c);
     fabric_destroy (f);
+}
+
+/* Hosts h0001 to h0004 with an older adapter than the other 12. */
+static void set_products (struct fabric *f)
+{
+    for (size_t i = 0; i < f->nnodes; i++) {
+        f->node[i].vendor = 0x2c9;
+        f->node[i].device = f->node[i].type == NODE_SWITCH ? 0xcf08 : 0x101b;
+    }
+    for (size_t i = 0; i < 4; i++)
+        f->node[f->port[f->endpoint[i].port].node].device = 0x1017;
+}
+
+/* Which links are alike, and what a slower one of them is. */
+static void test_products (void)
+{
+    static const struct {
+        const char *what;
+        bool products;     /* they are known */
+        size_t old, new;   /* so many of the old, of the new are slower, */
+        unsigned int width;
+        const char *speed; /* ... at this rate */
+        bool known;        /* what ports can do: all ALL, except: */
+        const char *end;   /* those of the slower hosts */
+        enum verdict_status status;
+        size_t findings, doubts, notes;
+    } rows[] = {
+        { "all old adapters are slower", true, 4, 0, 4, "EDR", false, NULL,
+          VERDICT_OK, 0, 0, 1 },
+        { "... half of them", true, 2, 0, 4, "EDR", false, NULL, VERDICT_OK, 0,
+          0, 1 },
+        { "... one of them, of four", true, 1, 0, 4, "EDR", false, NULL,
+          VERDICT_UNKNOWN, 0, 1, 0 },
+        { "a new adapter is slower", true, 0, 1, 4, "EDR", false, NULL,
+          VERDICT_UNKNOWN, 0, 1, 0 },
+        { "... has trained to SDR", true, 0, 1, 4, "SDR", false, NULL,
+          VERDICT_FAIL, 1, 0, 0 },
+        { "... to one lane", true, 0, 1, 1, "HDR", false, NULL, VERDICT_FAIL,
+          1, 0, 0 },
+        { "... to one lane of SDR", true, 0, 1, 1, "SDR", false, NULL,
+          VERDICT_FAIL, 2, 0, 0 },
+        { "... to fewer lanes than it may", true, 0, 1, 2, "HDR", true, ALL,
+          VERDICT_FAIL, 1, 0, 0 },
+        { "... can do no more", true, 0, 1, 4, "EDR", true,
+          "1,2,4xSDR,DDR,QDR,FDR,EDR", VERDICT_OK, 0, 0, 1 },
+        { "five of them are", true, 0, 5, 2, "HDR", false, NULL, VERDICT_OK, 0,
+          0, 1 },
+        { "old ones with two lanes, as HDR100 has", true, 4, 0, 2, "HDR", true,
+          ALL, VERDICT_OK, 0, 0, 0 },
+        { "products are not known", false, 0, 1, 4, "EDR", false, NULL,
+          VERDICT_OK, 0, 0, 1 },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (*rows); i++) {
+        struct fabric *f = model ();
+        struct link_check *c;
+        struct error err;
+
+        if (rows[i].products)
+            set_products (f);
+        if (rows[i].known)
+            set_ports (f, ALL, ALL, "4xHDR");
+        for (size_t k = 0; k < rows[i].old + rows[i].new; k++) {
+            size_t host = k < rows[i].old ? k : 4 + k - rows[i].old;
+            struct fabric_port *p = &f->port[f->endpoint[host].port];
+
+            set_link (f, f->link[p->link].id, rows[i].width, rows[i].speed);
+            if (rows[i].end)
+                p->rates.supported = p->rates.enabled = set_of (rows[i].end);
+        }
+        c = check_links (f, NULL, NULL, &err);
+        ok (check_status (c) == rows[i].status
+                && c->nfindings == rows[i].findings
+                && c->ndoubts == rows[i].doubts && c->nnotes == rows[i].notes,
+            "%s: %zu, %zu, %zu: %s", rows[i].what, c->nfindings, c->ndoubts,
+            c->nnotes,
+            c->nfindings ? c->finding[0].why
+            : c->ndoubts ? c->doubt[0].why
+            : c->nnotes  ? c->note[0]
+                         : "-");
+        check_destroy (c);
+        fabric_destroy (f);
+    }
 }
 
 static struct port_counters *at (struct counters *c, const struct fabric *f,
@@ -534,6 +620,7 @@ static void test_static (void)
 int main (void)
 {
     test_static ();
+    test_products ();
     test_rates ();
     test_cages ();
     test_capped ();

@@ -115,6 +115,18 @@ static void free_set (struct text file[FILES], size_t n)
         free (file[i].s);
 }
 
+/* Nodes whose product is known as it should be. */
+static size_t count_products (const struct fabric *f)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; f && i < f->nnodes; i++)
+        if (f->node[i].vendor == 0x2c9)
+            n += f->node[i].type != NODE_SWITCH ? f->node[i].device == 0x101b
+                 : f->node[i].device == 0xcf08 || f->node[i].device == 0xd2f0;
+    return n;
+}
+
 static void test_sets (char tree[33], char lmc[33])
 {
     tree[0] = lmc[0] = '\0';
@@ -127,8 +139,10 @@ static void test_sets (char tree[33], char lmc[33])
 
         if (f && !*hash)
             strcpy (hash, f->hash);
-        ok (f && strcmp (f->hash, hash) == 0, "%s, %s: the same fabric: %s",
-            file[0].name, file[1].name, f ? f->hash : err.text);
+        ok (f && strcmp (f->hash, hash) == 0
+                && count_products (f) == f->nnodes,
+            "%s, %s: the same fabric: %s, %zu products", file[0].name,
+            file[1].name, f ? f->hash : err.text, count_products (f));
         fabric_destroy (f);
         free_set (file, n);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rails that are cabled to another leaf than their peers', and fabrics in which
- * none is.
+/* Rails that are cabled to another leaf than their peers', or that hosts lack,
+ * and fabrics in which none is.
  */
 #include "config.h"
 #include "ibquery/links/rails.h"
@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "ibquery/links/check.h"
+#include "ibquery/links/fewer.h"
+#include "ibquery/snapshot.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 
@@ -189,11 +191,173 @@ static void partly (void)
     ok (count_odd (&l) == 1, "... and another one of one host is odd");
 }
 
+/* A fabric of hosts with rails, of which some lack some. */
+enum { GROUP_MAX = 4 };
+struct group {
+    const char *name;     /* a format of a host's name */
+    unsigned int hosts;
+    unsigned int rails;   /* as bits */
+};
+
+/* Hosts of a unit share leaves; each rail has one there. With by_host all rails
+ * of a host are at its unit's first.
+ */
+static struct fabric *build_groups (const struct group *group,
+                                    unsigned int unit, bool by_host,
+                                    const char *device)
+{
+    struct fabric *f = fabric_create ();
+    unsigned int used[LEAVES] = { 0 }, host = 0;
+    int64_t leaf[LEAVES];
+    uint16_t lid = 1;
+    struct error err;
+
+    for (unsigned int s = 0; s < LEAVES; s++) {
+        char desc[FABRIC_NAME_MAX];
+
+        sprintf (desc, "leaf%u", s);
+        leaf[s] = fabric_add_node (f, 0x1000 + s, NODE_SWITCH, PORTS, desc,
+                                   &err);
+    }
+    for (unsigned int g = 0; g < GROUP_MAX && group[g].hosts > 0; g++)
+        for (unsigned int h = 0; h < group[g].hosts; h++, host++)
+            for (unsigned int r = 0; r < RAILS; r++) {
+                unsigned int s = host / unit * RAILS + (by_host ? 0 : r);
+                char desc[FABRIC_NAME_MAX];
+                int64_t node;
+                int len;
+
+                if (!(group[g].rails >> r & 1))
+                    continue;
+                len = sprintf (desc, group[g].name, host);
+                snprintf (desc + len, sizeof (desc) - (size_t)len, device, r);
+                node = fabric_add_node (f, 0x100000 + host * 0x100 + r * 0x10,
+                                        NODE_CA, 1, desc, &err);
+                fabric_set_port (f, (uint32_t)node, 1,
+                                 0x100001 + host * 0x100 + r * 0x10, lid++, 0,
+                                 &err);
+                fabric_add_cable (f, (uint32_t)node, 1,
+                                  (uint32_t)leaf[s % LEAVES],
+                                  ++used[s % LEAVES], 4, "NDR", &err);
+            }
+    if (fabric_finish (f, &err) < 0) {
+        ok (0, "a fabric: %s", err.text);
+        exit (1);
+    }
+    return f;
+}
+
+/* Who has fewer rails than its peers, and who is another kind of host. */
+static void fewer (void)
+{
+    static const struct {
+        const char *what, *device;
+        struct group group[GROUP_MAX];
+        unsigned int unit;
+        size_t found;
+        const char *says;
+    } rows[] = {
+        { "all have all", " mlx5_%u", { { "n%u", 16, 0xff } }, 8, 0, NULL },
+        { "one lacks one of 8", " mlx5_%u",
+          { { "n%u", 15, 0xff }, { "n%u", 1, 0xfb } }, 8, 1,
+          "n15 has no rail mlx5_2/1, where 7 of its 7 peers have it at leaf" },
+        { "one lacks two", " mlx5_%u",
+          { { "n%u", 15, 0xff }, { "n%u", 1, 0xf3 } }, 8, 2,
+          "n15 has no rail" },
+        { "two of a unit lack different ones", " mlx5_%u",
+          { { "n%u", 14, 0xff }, { "n%u", 1, 0xfe }, { "n%u", 1, 0xfb } }, 8, 2,
+          "n14 has no rail mlx5_0/1, where 7 of its 7 peers" },
+        { "two of 16 lack the same", " mlx5_%u",
+          { { "n%u", 14, 0xff }, { "n%u", 2, 0x7f } }, 8, 2, "rail mlx5_7/1" },
+        { "a half of them do", " mlx5_%u",
+          { { "n%u", 8, 0xff }, { "n%u", 8, 0x7f } }, 16, 0, NULL },
+        { "login nodes of one rail", " mlx5_%u",
+          { { "n%u", 14, 0xff }, { "login%u", 2, 0x01 } }, 8, 0, NULL },
+        { "... called as the others", " mlx5_%u",
+          { { "n%u", 14, 0xff }, { "n%u", 2, 0x01 } }, 8, 0, NULL },
+        { "... one of them", " mlx5_%u",
+          { { "n%u", 15, 0xff }, { "n%u", 1, 0x01 } }, 8, 0, NULL },
+        { "storage of two rails, and one lacks one", " mlx5_%u",
+          { { "n%u", 8, 0xff }, { "st%u", 7, 0x03 }, { "st%u", 1, 0x01 } }, 16,
+          1, "st15 has no rail mlx5_1/1, where 7 of its 7 peers" },
+        { "one of two rails", " mlx5_%u",
+          { { "n%u", 15, 0x03 }, { "n%u", 1, 0x02 } }, 8, 1,
+          "n15 has no rail mlx5_0/1" },
+        { "... at two hosts: they may be meant to be so", " mlx5_%u",
+          { { "n%u", 14, 0x03 }, { "n%u", 2, 0x01 } }, 8, 0, NULL },
+        { "other names for as many rails", " mlx5_%u",
+          { { "n%u", 15, 0x03 }, { "n%u", 1, 0x05 } }, 8, 0, NULL },
+        { "rails without names", "",
+          { { "n%u", 15, 0x0f }, { "n%u", 1, 0x07 } }, 8, 1,
+          "n15 has 3 rails, where 7 of its 7 peers have more, most 4" },
+        { "too few peers", " mlx5_%u",
+          { { "n%u", 2, 0xff }, { "n%u", 1, 0x7f } }, 8, 0, NULL },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (*rows); i++)
+        for (int by_host = 0; by_host < 2; by_host++) {
+            struct fabric *f = build_groups (rows[i].group, rows[i].unit,
+                                             by_host, rows[i].device);
+            struct rails_fewer *list;
+            size_t n = fewer_find (f, &list);
+            char *text = n > 0 ? fewer_text (f, &list[0]) : NULL;
+
+            ok (n == rows[i].found
+                    && (!rows[i].says || (text && strstr (text, rows[i].says))),
+                "%s%s: %zu %s", rows[i].what, by_host ? ", at one leaf" : "", n,
+                text ? text : "");
+            free (text);
+            free (list);
+            fabric_destroy (f);
+        }
+}
+
+/* A rail that is there, but not up, and an adapter of an unknown host. */
+static void not_up (void)
+{
+    static const struct group groups[GROUP_MAX]
+        = { { "n%u", 15, 0x0f }, { "n%u", 1, 0x07 } };
+    struct fabric *f = build_groups (groups, 8, false, " mlx5_%u");
+    struct link_check *c;
+    struct error err;
+    size_t len = 0;
+    char *text;
+    FILE *fp;
+
+    c = check_links (f, NULL, NULL, &err);
+    ok (c->nnotes == 1 && check_status (c) == VERDICT_OK,
+        "a check notes it: %s", c->note[0]);
+    check_destroy (c);
+    f->port[f->endpoint[1].port].state = PORT_INIT;
+    c = check_links (f, NULL, NULL, &err);
+    ok (c->nnotes == 2 && strstr (c->note[1], "carries no messages: n0 "
+                                              "mlx5_1/1 is init"),
+        "... and a link that is not up: %s", c->note[1]);
+    check_destroy (c);
+    fp = open_memstream (&text, &len);
+    fabric_write (f, fp, &err);
+    fclose (fp);
+    fabric_destroy (f);
+    fp = fmemopen (text, len, "r");
+    f = fabric_read (fp, "x", &err);
+    fclose (fp);
+    free (text);
+    c = check_links (f, NULL, NULL, &err);
+    ok (c->nnotes == 3
+            && strstr (c->note[0], "n0 mlx5_1/1 is init, where 7 of its 7 "
+                                   "peers have it up at leaf1"),
+        "... whose host lacks a rail by that: %s", c->note[0]);
+    check_destroy (c);
+    fabric_destroy (f);
+}
+
 int main (void)
 {
     example ();
     tables ();
     no_rule ();
     partly ();
+    fewer ();
+    not_up ();
     done_testing ();
 }

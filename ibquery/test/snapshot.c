@@ -149,6 +149,8 @@ static void odd_fabric (void)
     fabric_port_at (f, 0, 2, &err)->rates = rates;
     fabric_port_at (f, 1, 3, &err)->rates = rates;
     fabric_port_at (f, 1, 3, &err)->lrtl = FABRIC_MAX_LRTL;
+    f->node[1].vendor = 0x2c9;
+    f->node[1].device = 0x1b;
     fabric_set_plug (fabric_port_at (f, 0, 1, &err), "a \033 x");
     fabric_add_node (f, 0x30, NODE_SWITCH, 6, "spaced  name", &err);
     fabric_add_node (f, 0x40, NODE_ROUTER, 1, "r", &err);
@@ -178,6 +180,11 @@ static void odd_fabric (void)
                                 + 2].rates,
                        &rates, sizeof (rates)) == 0,
         "... and what its ports can do");
+    ok (g && strstr (a.s, "\nproduct 0000000000000020 0002c9 001b\n")
+            && g->node[fabric_find_node (g, 0x20)].vendor == 0x2c9
+            && g->node[fabric_find_node (g, 0x20)].device == 0x1b
+            && g->node[fabric_find_node (g, 0x10)].device == 0,
+        "... and which product a node is, where it is known");
     ok (g && strstr (a.s, "\nlrtl 0000000000000020/3 16777214\n")
             && g->port[g->node[fabric_find_node (g, 0x20)].first_port + 2].lrtl
                    == FABRIC_MAX_LRTL,
@@ -331,6 +338,10 @@ static void bad_lines (void)
           "\"1\" is not a GUID of 16 hex digits" },
         { "port 0002c90000000010",
           "system 0000000000000001 0002c90000000010", "there is no node" },
+        { "port 0002c90000000010", "product 0002c90000000010 2c9 101b",
+          "\"2c9\" is not a VendorID of 6 hex digits" },
+        { "port 0002c90000000010", "product 0002c90000000010 0002c9 0101b",
+          "\"0101b\" is not a DeviceID of 4 hex digits" },
         { "port 0002c90000000010", "state 0002c90000000010/2 init",
           "has no port 2" },
         { "port 0002c90000000010", "state 0002c90000000010/1 Init",

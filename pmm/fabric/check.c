@@ -2,6 +2,9 @@
 /* pmm fabric check: cables that are wrong according to their ports. */
 #include "config.h"
 
+#include <stdlib.h>
+
+#include "ibquery/links/accepted.h"
 #include "ibquery/links/check.h"
 #include "ibquery/links/overview.h"
 #include "pmm/verb.h"
@@ -28,19 +31,21 @@ static void check (const struct inputs *in)
 
 static int run (struct inputs *in)
 {
-    struct counters *now
-        = given.counters ? need (counters_load (given.counters, &fault)) : NULL;
-    struct counters *then
-        = given.since ? need (counters_load (given.since, &fault)) : NULL;
-    struct link_check *c = need (check_links (in->fabric, then, now, &fault));
-    int status = exit_status (check_status (c));
+    struct link_check *c = need (check_load (in->fabric, given.counters,
+                                             given.since, &fault));
+    char *path = accepted_path (in->fabric_path);
+    struct accepted accepted;
+    int status;
 
+    need_ok (accepted_load (&accepted, path, &fault));
+    accepted_apply (&accepted, c, in->fabric);
+    accepted_clear (&accepted);
+    free (path);
+    status = exit_status (check_status (c));
     need_ok (in->json ? check_write (c, in->fabric, inputs_output (in), &fault)
                       : overview_write (in->fabric, c, inputs_output (in),
                                         &fault));
     check_destroy (c);
-    counters_destroy (then);
-    counters_destroy (now);
     return status;
 }
 

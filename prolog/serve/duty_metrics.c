@@ -20,6 +20,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ibquery/links/fewer.h"
 #include "ibquery/publish.h"
 #include "ibquery/spread.h"
 #include "util/alloc.h"
@@ -287,6 +288,42 @@ static void put_host_ends (const struct metrics *m)
     }
 }
 
+/* Ports of cables that carry no messages, and rails that nodes lack. */
+static void put_states (const struct metrics *m)
+{
+    const struct fabric *f = m->s->fabric;
+    struct rails_fewer *fewer;
+    size_t n = fewer_find (f, &fewer);
+    char rail[FEWER_RAIL];
+
+    begin (m, "pmm_port_state", "gauge",
+           "Of a port that has a cable and is not active: 1 down, 2 init, 3 "
+           "armed; 0: a rail that most peers of the node have, and it has not.");
+    for (uint32_t i = 0; i < f->nports; i++) {
+        const struct fabric_port *p = &f->port[i];
+
+        if (p->link == FABRIC_NONE || p->state == PORT_ACTIVE
+            || p->state == PORT_UNKNOWN)
+            continue;
+        put_port (m, "pmm_port_state", i);
+        put_label (m, at_switch (f, i) ? "switch" : "hca",
+                   f->node[p->node].desc);
+        fprintf (m->fp, "} %u\n", p->state);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct fabric_host *h = &f->host[fewer[i].host];
+        const char *node = m->s->node_of[h->first];
+        bool known = fewer[i].example != FABRIC_NONE;
+
+        fputs ("pmm_port_state{guid=\"\"", m->fp);
+        put_label (m, "node", node ? node : h->name);
+        put_label (m, "rail",
+                   known ? fewer_rail (f, fewer[i].example, rail) : "");
+        fputs ("} 0\n", m->fp);
+    }
+    free (fewer);
+}
+
 /* Of the cables that are up, those measured in the last two AuditEvery. */
 static void put_coverage (const struct metrics *m)
 {
@@ -434,8 +471,10 @@ static int put_all (struct metrics *m, struct error *err)
     put_snapshot (m);
     if (s->decided)
         put_blocked (m);
-    if (s->fabric)
+    if (s->fabric) {
         put_spread (m);
+        put_states (m);
+    }
     if (s->ledger && (rc = ledger_hold (s->ledger, err)) == 0) {
         rc = put_audits (m, err) < 0 || put_drains (m, err) < 0 ? -1 : 0;
         if (rc == 0 && s->fabric && (rc = take_links (m, err)) == 0) {

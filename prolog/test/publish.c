@@ -145,6 +145,8 @@ static void test_metrics (void)
         { "pmm_link_info", "switch=\"a \\\"\\\\}\\n# 1\"", "1" },
         { "pmm_link_info", "uplink_type=\"CA\"", "1 1" },
         { "pmm_link_info", ",guid=\"", "" },
+        { "pmm_port_state", "", "2" },
+        { "pmm_port_state", "hca=\"h0004 mlx5_0\"", "2" },
     };
     static const struct ledger_action drain[] = {
         { .node = "h0001", .kind = "drain", .reason = "",
@@ -175,6 +177,7 @@ static void test_metrics (void)
     free (f->node[leaf].desc);
     service.fabric->node[leaf].desc = strdup ("a \"\\}\n# 1");
     service.fabric->node[leaf].spread.hashed = 1;
+    service.fabric->port[f->endpoint[3].port].state = PORT_INIT;
     service.decided = true;
     service.blocked[POLICY_COMMON] = 2;
     for (size_t i = 0; i < 3; i++)

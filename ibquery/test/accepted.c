@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Findings that a site has accepted: notes as long as they stay as they are. */
+#include "config.h"
+#include "ibquery/links/accepted.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ibquery/model/generate.h"
+#include "tests/tap.h"
+
+static char dir[] = "/tmp/pmm-accepted.XXXXXX";
+static char path[64];
+
+/* A fabric of HDR, in which h0001's cable runs at another rate. */
+static struct fabric *model (unsigned int width, const char *speed)
+{
+    const struct fat_tree tree = { .ports = 8, .levels = 2 };
+    struct error err;
+    struct fabric *f = generate_fat_tree (&tree, &err);
+    struct fabric_link *l = &f->link[fabric_find_link (f, "h0001/1")];
+
+    l->width = width;
+    strcpy (l->speed, speed);
+    return f;
+}
+
+/* Check it as the file at path says; *err is of that file. */
+static struct link_check *check (const struct fabric *f,
+                                 const struct counters *before,
+                                 const struct counters *now,
+                                 struct error *err)
+{
+    struct link_check *c = check_links (f, before, now, err);
+    struct accepted a;
+
+    *err = (struct error){ 0 };
+    if (accepted_load (&a, path, err) == 0)
+        accepted_apply (&a, c, f);
+    accepted_clear (&a);
+    return c;
+}
+
+static size_t accept_link (const struct fabric *f, const char *link,
+                           const struct counters *before,
+                           const struct counters *now)
+{
+    struct link_check *c;
+    struct accepted a;
+    struct error err;
+    size_t n;
+
+    c = check_links (f, before, now, &err);
+    ok (accepted_load (&a, path, &err) == 0, "the file can be read");
+    n = accepted_add (&a, c, f, fabric_find_link (f, link), 1700000000, "root",
+                      "old cable");
+    ok (accepted_save (&a, path, &err) == 0, "... and written");
+    accepted_clear (&a);
+    check_destroy (c);
+    return n;
+}
+
+/* A cable at SDR is accepted; other rates are told again. */
+static void example (void)
+{
+    static const struct {
+        unsigned int width;
+        const char *speed;
+        size_t findings, notes;
+    } rows[] = {
+        { 4, "SDR", 0, 1 },
+        { 1, "SDR", 2, 0 },
+        { 1, "HDR", 1, 0 },
+        { 4, "HDR", 0, 0 },
+    };
+    struct fabric *f = model (4, "SDR");
+    struct link_check *c;
+    struct accepted a;
+    struct error err;
+
+    ok (accept_link (f, "h0002/1", NULL, NULL) == 0, "nothing is found there");
+    ok (accept_link (f, "h0001/1", NULL, NULL) == 1
+            && accept_link (f, "h0001/1", NULL, NULL) == 1,
+        "a finding is accepted, once");
+    fabric_destroy (f);
+    for (size_t i = 0; i < sizeof (rows) / sizeof (*rows); i++) {
+        f = model (rows[i].width, rows[i].speed);
+        c = check (f, NULL, NULL, &err);
+        ok (c->nfindings == rows[i].findings && c->nnotes == rows[i].notes
+                && (check_status (c) == VERDICT_FAIL) == (c->nfindings > 0),
+            "%ux%s: %s%s", rows[i].width, rows[i].speed,
+            c->nnotes ? c->note[0] : "", err.text);
+        if (i == 0)
+            ok (strncmp (c->note[0], "accepted by root on 2023-11-14: old "
+                                     "cable: h0001 mlx5_0/1 -- s1-0001/1", 69)
+                    == 0,
+                "... says who, when, why and where");
+        check_destroy (c);
+        fabric_destroy (f);
+    }
+    ok (accepted_load (&a, path, &err) == 0 && a.n == 1
+            && accepted_remove (&a, "0002c90000000020/1") == 0
+            && accepted_remove (&a, a.v[0].port[1]) == 1 && a.n == 0,
+        "it is undone by either port");
+    accepted_clear (&a);
+}
+
+/* Of links in doubt, too; another cable at the port is told again. */
+static void test_doubt (void)
+{
+    struct fabric *f = model (4, "EDR");
+    struct link_check *c;
+    struct accepted a;
+    struct error err;
+
+    for (size_t i = 0; i < f->nnodes; i++)
+        f->node[i].device = f->node[i].type;
+    c = check (f, NULL, NULL, &err);
+    ok (check_status (c) == VERDICT_UNKNOWN && c->ndoubts == 1,
+        "a link is in doubt: %s", c->doubt[0].why);
+    check_destroy (c);
+    ok (accept_link (f, "h0001/1", NULL, NULL) == 1, "... and accepted");
+    c = check (f, NULL, NULL, &err);
+    ok (check_status (c) == VERDICT_OK && c->ndoubts == 0 && c->nnotes == 1,
+        "... then it is a note");
+    check_destroy (c);
+    accepted_load (&a, path, &err);
+    strcpy (a.v[a.n - 1].port[1], "0002c90100000020/1");
+    accepted_save (&a, path, &err);
+    accepted_clear (&a);
+    c = check (f, NULL, NULL, &err);
+    ok (check_status (c) == VERDICT_UNKNOWN, "... not at another port");
+    check_destroy (c);
+    fabric_destroy (f);
+}
+
+static struct counters *reading (const struct fabric *f, int64_t when,
+                                 uint64_t recoveries)
+{
+    const struct fabric_port *p = &f->port[fabric_find_port (f, "h0003/1")];
+    struct counters *c = counters_create ();
+    struct port_counters *at;
+    struct error err;
+
+    c->time = when;
+    at = counters_add (c, f->node[p->node].guid, p->num, &err);
+    at->told = (1U << COUNTERS) - 1;
+    at->value[COUNTER_LINK_RECOVERY] = recoveries;
+    counters_sort (c, &err);
+    return c;
+}
+
+/* A counter may grow as fast as was accepted. */
+static void test_counter (void)
+{
+    static const struct {
+        uint64_t count;
+        size_t findings;
+    } rows[] = { { 200, 0 }, { 150, 0 }, { 201, 1 } };
+    struct fabric *f = model (4, "HDR");
+    struct counters *then = reading (f, 1000, 0);
+    struct counters *now = reading (f, 1000 + 3600, 200);
+
+    ok (accept_link (f, "h0003/1", then, now) == 1, "a counter is accepted");
+    counters_destroy (now);
+    for (size_t i = 0; i < sizeof (rows) / sizeof (*rows); i++) {
+        struct link_check *c;
+        struct error err;
+
+        now = reading (f, 1000 + 3600, rows[i].count);
+        c = check (f, then, now, &err);
+        ok (c->nfindings == rows[i].findings, "... of %d: %s",
+            (int)rows[i].count,
+            c->nnotes ? c->note[0] : c->finding[0].why);
+        check_destroy (c);
+        counters_destroy (now);
+    }
+    counters_destroy (then);
+    fabric_destroy (f);
+}
+
+/* Files that are refused, with the line. */
+static void test_file (void)
+{
+    static const char *const rows[] = {
+        "pmm-accepted 2\n",
+        "pmm-accepted 1\naccept 1/1\n",
+        "pmm-accepted 1\naccept 0002c90000000010/1 0002c90100000010/1 speed "
+        "4xSDR yesterday root\n",
+        "pmm-accepted 1\naccept 0002c90000000010/1 0002c90100000010/1 speed\n",
+        "pmm-accepted 1\n",
+    };
+    struct error err;
+    struct accepted a;
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (*rows); i++) {
+        FILE *fp = fopen (path, "w");
+
+        fputs (rows[i], fp);
+        fclose (fp);
+        ok (accepted_load (&a, path, &err) < 0 && strstr (err.text, path),
+            "%s", err.text);
+        accepted_clear (&a);
+    }
+}
+
+int main (void)
+{
+    if (!mkdtemp (dir))
+        return 1;
+    snprintf (path, sizeof (path), "%s/fabric.accepted", dir);
+    example ();
+    test_doubt ();
+    test_counter ();
+    test_file ();
+    unlink (path);
+    rmdir (dir);
+    return done_testing ();
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm fabric accept: findings of pmm fabric check that are to be notes. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "ibquery/lines.h"
+#include "ibquery/links/accepted.h"
+#include "pmm/verb.h"
+#include "util/alloc.h"
+#include "util/json.h"
+
+static struct accept_words {
+    const char *counters, *since, *why;
+    bool off;
+} given;
+
+#define FIELD(name) offsetof (struct accept_words, name)
+static const struct opt options[] = {
+    { "why", 0, "TEXT", opt_string, FIELD (why), "the reason, for others" },
+    { "off", 0, NULL, opt_true, FIELD (off), "hear of it again" },
+    { "counters", 0, "FILE", opt_string, FIELD (counters),
+      "counters that were read last" },
+    { "since", 0, "FILE", opt_string, FIELD (since),
+      "and those that were read before" },
+    { 0 },
+};
+
+static void check (const struct inputs *in)
+{
+    if (given.since && !given.counters)
+        die_input ("--since takes --counters as well");
+    if (in->noperands == 0 && (given.why || given.off || given.counters))
+        die_input ("LINK is missing");
+    if (given.off && (given.why || given.counters))
+        die_input ("--off takes LINK alone");
+}
+
+static json_t *entry_json (const struct accepted_entry *e)
+{
+    return json_pack ("{s:[s, s], s:s, s:s, s:I, s:s, s:s}", "ports",
+                      e->port[0], e->port[1], "what", e->what, "value",
+                      e->value, "time", (json_int_t)e->time, "who", e->who,
+                      "why", e->why);
+}
+
+static void list (struct inputs *in, const struct accepted *a)
+{
+    json_t *rows = json_array ();
+    char when[LINES_TIME];
+
+    for (size_t i = 0; i < a->n && in->json; i++)
+        json_add (rows, entry_json (&a->v[i]));
+    if (in->json) {
+        inputs_put_json (in, "accepted", in->fabric->hash,
+                         json_pack ("{s:o}", "accepted", rows));
+        return;
+    }
+    json_decref (rows);
+    for (size_t i = 0; i < a->n; i++) {
+        const struct accepted_entry *e = &a->v[i];
+        uint32_t port = fabric_find_port (in->fabric, e->port[0]);
+        uint32_t far = fabric_find_port (in->fabric, e->port[1]);
+
+        fprintf (inputs_output (in), "%s %s  %s -- %s (%s)  %.10s  %s%s%s\n",
+                 e->what, e->value,
+                 port != FABRIC_NONE ? PORT_NAME (in->fabric, port) : "gone",
+                 far != FABRIC_NONE ? PORT_NAME (in->fabric, far) : "gone",
+                 e->port[0], lines_format_time (e->time, when), e->who,
+                 *e->why ? ": " : "", e->why);
+    }
+}
+
+/* Accept what a check finds of the link. */
+static void accept_found (const struct inputs *in, struct accepted *a,
+                          const char *text)
+{
+    uint32_t link = fabric_find_link (in->fabric, text);
+    struct link_check *c;
+
+    if (link == FABRIC_NONE)
+        die_input ("'%.80s' is not a link of this fabric", text);
+    c = need (check_load (in->fabric, given.counters, given.since, &fault));
+    if (accepted_add (a, c, in->fabric, link, time (NULL), user_name (),
+                      given.why) == 0)
+        die_input ("pmm fabric check finds nothing at %.80s", text);
+    if (a->n > ACCEPTED_MAX)
+        die_input ("more than %d are accepted", ACCEPTED_MAX);
+    check_destroy (c);
+}
+
+/* The link need not be in the fabric any more. */
+static void forget (const struct inputs *in, struct accepted *a,
+                    const char *text)
+{
+    uint32_t link = fabric_find_link (in->fabric, text);
+
+    if (accepted_remove (a, link != FABRIC_NONE ? in->fabric->link[link].id
+                                                : text) == 0)
+        die_input ("nothing is accepted at %.80s", text);
+}
+
+static int run (struct inputs *in)
+{
+    char *path = accepted_path (in->fabric_path);
+    const char *text = in->operand[0];
+    struct accepted a;
+
+    if (!path)
+        die_input ("-f takes a file, beside which the list is kept");
+    need_ok (accepted_load (&a, path, &fault));
+    if (!text)
+        list (in, &a);
+    else {
+        (given.off ? forget : accept_found) (in, &a, text);
+        need_ok (accepted_save (&a, path, &fault));
+    }
+    accepted_clear (&a);
+    free (path);
+    return EXIT_OK;
+}
+
+const struct verb verb_fabric_accept = {
+    .name = "accept", .help = "a finding of check that is to be a note",
+    .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
+    .operands = "[LINK]", .max = 1,
+    .options = options, .given = &given, .check = check, .run = run,
+};
