@@ -20,11 +20,13 @@
 #include "util/file.h"
 #include "util/json.h"
 #include "util/slurmapi.h"
+#include "util/sort.h"
 
 enum {
     PLUGIN_BYTES = 1 << 26,
     FEW_PORTS = 64,         /* for all srun processes of a machine */
     SCRIPT_BYTES = 1 << 16, /* greatest hook that is read */
+    TOPOLOGY_BYTES = 1 << 24,
     NAMES_SHOWN = 3,
     YAML_RELEASE = 2505,    /* of Slurm, that reads topology.yaml */
 };
@@ -104,6 +106,22 @@ static void find_plugstack (struct doctor *d)
                                      &d->plugin_error);
 }
 
+/* The first names of a list, for a message, and how many it has. */
+struct some {
+    char names[NAMES_SHOWN * 64 + 8];
+    size_t n, len;
+};
+
+static void add_name (struct some *s, const char *name)
+{
+    bool shown = s->n++ < NAMES_SHOWN;
+
+    if (s->n <= NAMES_SHOWN + 1 && s->len < sizeof (s->names))
+        s->len += (size_t)snprintf (s->names + s->len,
+                                    sizeof (s->names) - s->len, "%s%s",
+                                    s->n > 1 ? ", " : "", shown ? name : "...");
+}
+
 void doctor_ask_slurm (struct doctor *d)
 {
     char *rest = d->line.words, *word;
@@ -158,9 +176,8 @@ enum doctor_level doctor_release (struct doctor *d)
 /* Whether all nodes of Slurm have an endpoint in the snapshot or node map. */
 enum doctor_level doctor_nodes (struct doctor *d)
 {
-    char names[NAMES_SHOWN * 64 + 8] = "";
+    struct some missing = { 0 };
     struct nodemap_line line;
-    size_t n = 0, len = 0;
 
     if (!d->fabric)
         return say_unknown (d, "not checked: no snapshot");
@@ -172,15 +189,13 @@ enum doctor_level doctor_nodes (struct doctor *d)
         const char *name = d->nodes.v[i].name;
 
         if (fabric_find_host (d->fabric, name) == FABRIC_NONE
-            && nodemap_find (d->map, name, &line, 1) == 0
-            && n++ < NAMES_SHOWN && len < sizeof (names))
-            len += (size_t)snprintf (names + len, sizeof (names) - len, "%s%s",
-                                     n > 1 ? ", " : "", name);
+            && nodemap_find (d->map, name, &line, 1) == 0)
+            add_name (&missing, name);
     }
-    if (n > 0)
-        return say_warn (d, "%zu of %zu are not in the snapshot (%s%s): read "
-                            "it again, or write a NodeMap",
-                         n, d->nodes.n, names, n > NAMES_SHOWN ? ", ..." : "");
+    if (missing.n > 0)
+        return say_warn (d, "%zu of %zu are not in the snapshot (%s): read it "
+                            "again, or write a NodeMap",
+                         missing.n, d->nodes.n, missing.names);
     return say_ok (d, "all %zu are in the snapshot", d->nodes.n);
 }
 
@@ -352,6 +367,72 @@ enum doctor_level doctor_ports (struct doctor *d)
     return say_ok (d, "%s", range);
 }
 
+/*
+ * The topology
+ */
+
+/* The nodes that a topology file names, "Nodes=LIST" or "nodes: LIST", sorted.
+ * Return 1; 0 if it includes other files; -1 with err.
+ */
+static int topology_nodes (const char *path, struct hostlist *hl,
+                           struct error *err)
+{
+    FILE *fp = file_open_input (path, err), *out;
+    size_t len;
+    char *text = fp ? file_slurp (fp, TOPOLOGY_BYTES, &len, err) : NULL;
+    char *lists = NULL, *rest = text, *line;
+    bool includes = false;
+    int rc = 0;
+
+    file_close_input (fp);
+    if (!text)
+        return -1;
+    for (char *s = text; (s = strstr (s, "\\\n"));)
+        memcpy (s, "  ", 2); /* the line goes on */
+    out = xcheck (open_memstream (&lists, &len));
+    while ((line = strsep (&rest, "\n"))) {
+        line[strcspn (line, "#")] = '\0';
+        line += strspn (line, " \t");
+        includes |= strncasecmp (line, "include", strlen ("include")) == 0;
+        if (!(line = strcasestr (line, "nodes")))
+            continue;
+        line += strlen ("nodes");
+        line += strspn (line, " \t=:\"'");
+        fprintf (out, "%.*s ", (int)strcspn (line, " \t\r\"'"), line);
+    }
+    fclose (out);
+    if (!includes && (rc = hostlist_expand (hl, lists, CONTROLLER_NODES_MAX,
+                                            err)) == 0) {
+        qsort (hl->name, hl->count, sizeof (*hl->name), compare_strings);
+        rc = 1;
+    }
+    free (lists);
+    free (text);
+    return rc;
+}
+
+/* The file that Slurm reads: whether it has all nodes of slurm.conf. */
+static enum doctor_level check_topology (struct doctor *d, const char *path)
+{
+    struct hostlist hl = { 0 };
+    struct some missing = { 0 };
+    int rc = topology_nodes (path, &hl, &d->err);
+
+    for (size_t i = 0; rc > 0 && d->nodes.v && i < d->nodes.n; i++)
+        if (!hostlist_has (&hl, d->nodes.v[i].name))
+            add_name (&missing, d->nodes.v[i].name);
+    hostlist_clear (&hl);
+    if (rc < 0)
+        return say_unknown (d, "%s: %s", path, d->err.text);
+    if (missing.n > 0)
+        return say_warn (d, "%s: no switch has %zu of %zu nodes (%s), and no "
+                            "job with others gets them: pmm fabric export "
+                            "--format topology.%s; or add them to a switch",
+                         path, missing.n, d->nodes.n, missing.names,
+                         strrchr (path, '.') + 1);
+    return say_ok (d, "%s", path);
+}
+
 /* Slurm 25.05 and later takes topology.yaml, whatever TopologyPlugin says, and
  * then no topology.conf.
  */
@@ -376,7 +457,7 @@ enum doctor_level doctor_topology (struct doctor *d)
         return there[0] ? say_warn (d, "%s: Slurm ignores it, as topology.yaml "
                                        "is beside it: remove one of them",
                                     path[0])
-                        : say_ok (d, "%s", path[1]);
+                        : check_topology (d, path[1]);
     if (there[1])
         return say_warn (d, "%s: Slurm before 25.05 reads topology.conf alone: "
                             "pmm fabric export --format topology.conf",
@@ -385,7 +466,7 @@ enum doctor_level doctor_topology (struct doctor *d)
         return say_warn (d, "%s: Slurm ignores it: TopologyPlugin="
                             "topology/tree", path[0]);
     if (there[0])
-        return say_ok (d, "%s", path[0]);
+        return check_topology (d, path[0]);
     return say_info (d, "Slurm does not know which nodes are near each other: "
                         "pmm fabric export --format topology.%s",
                      reads_yaml ? "yaml" : "conf");

@@ -33,24 +33,35 @@ int lfts_write (const struct fabric *f, FILE *fp, struct error *err);
 /* topology.conf for Slurm's topology/tree plugin; or topology.yaml for Slurm
  * 25.05 and later, a tree and blocks.
  *
- * Every switch that has hosts is a leaf. A group of a level contains what can
- * reach each other without crossing a higher level, however many switches that
- * takes: a pod of a fat tree is one group. So the groups form a tree even if
- * the switches do not. If cables join leaves to each other, a comment in the
- * file says so: then only groups of leaves are known.
+ * What Slurm takes for a leaf is a pod: the leaves whose hosts are about the
+ * same, as those of the rails of a rail-optimised fabric, most often one. A
+ * group of a level contains what can reach each other without crossing a higher
+ * level, however many switches that takes: a pod of a fat tree is one group. So
+ * the groups form a tree even if the switches do not, and each fabric that is
+ * not joined with the others has one root. If cables join leaves to each other,
+ * a comment in the file says so: then only groups of leaves are known.
  *
- * Slurm wants each node once. So a host is placed at the switch of its first
- * port in the plane that has the most endpoints. Hosts that are named by a GUID
- * are left out. It is an error if no host has a name, or if this is a part of a
- * fabric. use[endpoint] false: as if the fabric did not have it; NULL: it has
- * all.
+ * Slurm wants each node once. A host with ports in several fabrics is placed in
+ * the one that has the most endpoints; there in the pod that has most of its
+ * ports; if several have as many, by one rail for all such hosts. Adapters that
+ * do not tell their host's name are left out, and comments name them. It is an
+ * error if no host has a name, or if this is a part of a fabric.
  *
- * A block is a leaf, unless it has less than half as many hosts as the greatest
+ * A block is a pod, unless it has less than half as many hosts as the greatest
  * one; the base size is that of the smallest block. Slurm wants each further
  * size to be a power of two times the base: so there is one for each level
  * whose groups all have the same number of blocks, which is such a power.
  */
-int topology_write (const struct fabric *f, const bool *use, bool yaml,
-                    FILE *fp, struct error *err);
+struct topology_choice {
+    const bool *host; /* by host: to be placed; NULL: all */
+    const bool *use;  /* by endpoint; false: as if the fabric did not have it;
+                         NULL: it has all */
+    char *left_out;   /* set: names of hosts that were to be placed and have no
+                         such port at a switch, folded; NULL: none. The caller
+                         frees it. */
+};
+
+int topology_write (const struct fabric *f, struct topology_choice *choice,
+                    bool yaml, FILE *fp, struct error *err);
 
 #endif /* IBQUERY_FORMATS_H */

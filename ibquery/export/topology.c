@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
+ * Hosts of several rails are at several leaves. Leaves that have about the same
+ * hosts are a pod: two are united if most hosts of each are at the other, then
+ * one whose hosts are mostly at another, as if a rail of those there were
+ * missing. That is not done where it is one of several with the same claim: a
+ * leaf of storage has the hosts of many leaves, which are no pod. All counts
+ * are of hosts, so that one with a wrong cable, or cabled to two leaves, unites
+ * nothing.
+ *
  * Switches are united level by level, from the leaves upwards. At each level,
  * groups that became connected get a new group above them.
  */
@@ -13,18 +21,21 @@
 
 #include "util/alloc.h"
 #include "util/sets.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 enum {
     NAME = FABRIC_NAME_MAX + 24,
     GUID_DIGITS = 16,
     CLEAN_MAX = 47, /* Slurm takes 64, and a GUID may follow */
+    RAILS_MAX = 64, /* leaves of a host; others are ignored */
 };
 
-/* A leaf with its hosts, or a group of leaves and groups. */
+/* A pod with its hosts, most often of one leaf; or a group of pods and groups.
+ */
 struct tree_item {
     char *name;
-    uint32_t node;    /* a switch in it */
+    uint32_t node;    /* a switch in it; a pod's is the least */
     uint32_t parent;  /* item; FABRIC_NONE */
     uint8_t level;
     bool leaf;
@@ -33,14 +44,17 @@ struct tree_item {
 
 struct topology {
     const struct fabric *f;
-    const bool *use;  /* by endpoint; NULL: all */
+    struct topology_choice *choice;
+    uint32_t *pod;    /* by leaf: its parent in the set of its pod's leaves */
     uint32_t *up;     /* by node: its parent in its set (util/sets) */
-    uint32_t *leaf;   /* by host: its switch; FABRIC_NONE: left out */
+    uint32_t *place;  /* by host: its pod; FABRIC_NONE: left out */
     struct tree_item *item;
     size_t nitems;
     uint32_t *scratch; /* by node */
+    uint32_t *votes;  /* by pod: ports there of a host, else 0 */
     uint8_t top;      /* the highest level */
-    size_t nleft_out, nelsewhere, nplanes, ncrossings;
+    const char *rail; /* by which hosts at several pods are placed; NULL */
+    size_t npods, nsplit, nplanes, ncrossings;
     uint32_t crossing; /* a cable between leaves */
 };
 
@@ -73,101 +87,331 @@ static void unite_levels (struct topology *t, unsigned int low,
 }
 
 /* Each switch is a set of its own. */
-static void part (struct topology *t)
+static void part (const struct topology *t, uint32_t *up)
 {
     for (size_t i = 0; i < t->f->nnodes; i++)
-        t->up[i] = i;
+        up[i] = i;
+}
+
+/* Each pod is a set. */
+static void part_pods (struct topology *t)
+{
+    part (t, t->up);
+    for (size_t i = 0; i < t->f->nnodes; i++)
+        sets_unite (t->up, i, sets_find (t->pod, i));
+}
+
+/*
+ * Pods
+ */
+
+/* The pod of an endpoint's switch; FABRIC_NONE if there is none, or if the
+ * endpoint is not to be used.
+ */
+static uint32_t pod_of (const struct topology *t, uint32_t endpoint)
+{
+    const struct fabric *f = t->f;
+    uint32_t far = fabric_far_port (f, f->endpoint[endpoint].port);
+    uint32_t node = f->port[far].node;
+
+    if (t->choice->use && !t->choice->use[endpoint])
+        return FABRIC_NONE;
+    return f->node[node].type == NODE_SWITCH ? sets_find (t->pod, node)
+                                             : FABRIC_NONE;
+}
+
+static bool is_guid (const char *name)
+{
+    return strlen (name) == GUID_DIGITS
+           && strspn (name, "0123456789abcdef") == GUID_DIGITS;
+}
+
+/* Whether a host is to be placed. */
+static bool wanted (const struct topology *t, uint32_t host)
+{
+    return (!t->choice->host || t->choice->host[host])
+           && !is_guid (t->f->host[host].name);
+}
+
+/* The pods that a host is at, each once, with their votes, until retract_votes.
+ * Return how many; 0 for a host that is not wanted. Those after RAILS_MAX are
+ * none.
+ */
+static size_t vote (const struct topology *t, uint32_t host,
+                    uint32_t pod[RAILS_MAX])
+{
+    const struct fabric_host *h = &t->f->host[host];
+    size_t n = 0;
+
+    if (!wanted (t, host))
+        return 0;
+    for (uint32_t e = h->first; e < h->first + h->count; e++) {
+        uint32_t p = pod_of (t, e);
+
+        if (p == FABRIC_NONE || (t->votes[p] == 0 && n == RAILS_MAX))
+            continue;
+        if (t->votes[p]++ == 0)
+            pod[n++] = p;
+    }
+    return n;
+}
+
+static void retract_votes (const struct topology *t, const uint32_t *pod,
+                           size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        t->votes[pod[i]] = 0;
+}
+
+/* Two pods, and how many hosts are at both. */
+struct shared {
+    uint32_t a, b;
+    size_t n;
+};
+
+static int compare_shared (const void *x, const void *y)
+{
+    const struct shared *p = x, *q = y;
+    int order = util_compare (p->a, q->a);
+
+    return order != 0 ? order : util_compare (p->b, q->b);
+}
+
+/* Find the pods that share hosts; the caller frees *shared. scratch[pod] is how
+ * many hosts a pod has.
+ */
+static size_t find_shared (const struct topology *t, struct shared **shared)
+{
+    struct shared *v = NULL;
+    size_t n = 0, kept = 0;
+
+    memset (t->scratch, 0, t->f->nnodes * sizeof (*t->scratch));
+    for (size_t h = 0; h < t->f->nhosts; h++) {
+        uint32_t pod[RAILS_MAX];
+        size_t npods = vote (t, h, pod);
+
+        retract_votes (t, pod, npods);
+        qsort (pod, npods, sizeof (*pod), compare_u32);
+        for (size_t i = 0; i < npods; i++) {
+            t->scratch[pod[i]]++;
+            for (size_t k = i + 1; k < npods; k++) {
+                v = xgrow (v, n, sizeof (*v));
+                v[n++] = (struct shared){ pod[i], pod[k], 1 };
+            }
+        }
+    }
+    if (n > 0)
+        qsort (v, n, sizeof (*v), compare_shared);
+    for (size_t i = 0; i < n; i++)
+        if (kept > 0 && compare_shared (&v[kept - 1], &v[i]) == 0)
+            v[kept - 1].n++;
+        else
+            v[kept++] = v[i];
+    *shared = v;
+    return kept;
+}
+
+/* Unite leaves if most hosts of each are at the other one. */
+static void unite_alike (struct topology *t)
+{
+    struct shared *s;
+    size_t n = find_shared (t, &s);
+
+    for (size_t i = 0; i < n; i++)
+        if (2 * s[i].n > t->scratch[s[i].a] && 2 * s[i].n > t->scratch[s[i].b])
+            sets_unite (t->pod, s[i].a, s[i].b);
+    free (s);
+}
+
+/* Unite a pod with the only one at which most of its hosts are, if that one has
+ * no other such part.
+ */
+static void unite_parts (struct topology *t)
+{
+    struct shared *s;
+    size_t n = find_shared (t, &s), kept = 0;
+    uint32_t *wholes = xcalloc (t->f->nnodes, sizeof (*wholes));
+    uint32_t *parts = xcalloc (t->f->nnodes, sizeof (*parts));
+
+    for (size_t i = 0; i < n; i++) {
+        bool swap = t->scratch[s[i].a] > t->scratch[s[i].b];
+        uint32_t part = swap ? s[i].b : s[i].a;
+        uint32_t whole = swap ? s[i].a : s[i].b;
+
+        if (2 * s[i].n <= t->scratch[part])
+            continue;
+        s[kept++] = (struct shared){ part, whole, s[i].n };
+        wholes[part]++;
+        parts[whole]++;
+    }
+    for (size_t i = 0; i < kept; i++)
+        if (wholes[s[i].a] == 1 && parts[s[i].b] == 1)
+            sets_unite (t->pod, s[i].a, s[i].b);
+    free (s);
+    free (wholes);
+    free (parts);
+}
+
+/* Take pods apart that have fewer hosts of their own than hosts that have as
+ * many ports elsewhere: by no rule is a host in one pod.
+ */
+static void undo_mixed (struct topology *t)
+{
+    size_t n = t->f->nnodes;
+    uint32_t *own = xcalloc (n, sizeof (*own));
+    uint32_t *others = xcalloc (n, sizeof (*others));
+
+    for (size_t h = 0; h < t->f->nhosts; h++) {
+        uint32_t pod[RAILS_MAX];
+        size_t npods = vote (t, h, pod), ports = 0;
+
+        for (size_t i = 0; i < npods; i++)
+            ports += t->votes[pod[i]];
+        for (size_t i = 0; i < npods; i++)
+            (2 * t->votes[pod[i]] > ports ? own : others)[pod[i]]++;
+        retract_votes (t, pod, npods);
+    }
+    for (size_t i = 0; i < n; i++)
+        t->scratch[i] = sets_find (t->pod, i);
+    for (size_t i = 0; i < n; i++)
+        if (others[t->scratch[i]] > own[t->scratch[i]])
+            t->pod[i] = i;
+    free (own);
+    free (others);
 }
 
 /*
  * Hosts
  */
 
-/* The switch of an endpoint; FABRIC_NONE if there is none, or if the endpoint
- * is not to be used.
+/* The planes: what is joined by cables or pods. scratch[plane] is how many
+ * endpoints it has.
  */
-static uint32_t switch_of (const struct topology *t, uint32_t endpoint)
+static void find_planes (struct topology *t)
 {
-    const struct fabric *f = t->f;
-    uint32_t far = fabric_far_port (f, f->endpoint[endpoint].port);
-    uint32_t node = f->port[far].node;
+    part_pods (t);
+    unite_levels (t, 1, UINT8_MAX);
+    memset (t->scratch, 0, t->f->nnodes * sizeof (*t->scratch));
+    for (size_t e = 0; e < t->f->nendpoints; e++) {
+        uint32_t pod = pod_of (t, e);
 
-    if (t->use && !t->use[endpoint])
-        return FABRIC_NONE;
-    return f->node[node].type == NODE_SWITCH ? node : FABRIC_NONE;
+        if (pod != FABRIC_NONE && t->scratch[sets_find (t->up, pod)]++ == 0)
+            t->nplanes++;
+    }
 }
 
-/* The switch of the host's first endpoint in this plane, or in any if plane is
- * FABRIC_NONE.
+/* Negative if a host is to be placed in pod a rather than in b, 0 if both are
+ * as good: that of the plane with more endpoints, then of more of its ports.
  */
-static uint32_t place (const struct topology *t, const struct fabric_host *h,
-                       uint32_t plane)
+static int compare_pods (const struct topology *t, uint32_t a, uint32_t b)
 {
-    for (uint32_t e = h->first; e < h->first + h->count; e++) {
-        uint32_t node = switch_of (t, e);
+    uint32_t x = sets_find (t->up, a), y = sets_find (t->up, b);
 
-        if (node != FABRIC_NONE
-            && (plane == FABRIC_NONE || sets_find (t->up, node) == plane))
-            return node;
-    }
-    return FABRIC_NONE;
+    if (x != y)
+        return t->scratch[x] != t->scratch[y]
+                   ? util_compare (t->scratch[y], t->scratch[x])
+                   : util_compare (x, y);
+    return util_compare (t->votes[b], t->votes[a]);
 }
 
-/* The plane with the most endpoints; counts the planes. */
-static uint32_t choose_plane (struct topology *t)
+/* Keep the best of n pods, the least first. Return how many are left. */
+static size_t keep_best (const struct topology *t, uint32_t *pod, size_t n)
+{
+    size_t kept = 0;
+
+    qsort (pod, n, sizeof (*pod), compare_u32);
+    for (size_t i = 0; i < n; i++) {
+        int order = kept > 0 ? compare_pods (t, pod[i], pod[0]) : -1;
+
+        if (order < 0)
+            kept = 0;
+        if (order <= 0)
+            pod[kept++] = pod[i];
+    }
+    return kept;
+}
+
+/* The best pods of a host. */
+static size_t best_pods (const struct topology *t, uint32_t host,
+                         uint32_t pod[RAILS_MAX])
+{
+    uint32_t all[RAILS_MAX];
+    size_t n = vote (t, host, all), kept;
+
+    memcpy (pod, all, n * sizeof (*pod));
+    kept = keep_best (t, pod, n);
+    retract_votes (t, all, n);
+    return kept;
+}
+
+/* The rail that most hosts have that several pods would suit. */
+static const char *choose_rail (const struct topology *t)
 {
     const struct fabric *f = t->f;
-    uint32_t best = FABRIC_NONE;
+    const char **rail = xarray (f->nendpoints, sizeof (*rail));
+    const char *best = NULL;
+    size_t n = 0, most = 0;
 
-    memset (t->scratch, 0, f->nnodes * sizeof (*t->scratch));
-    for (size_t i = 0; i < f->nendpoints; i++) {
-        uint32_t node = switch_of (t, i);
+    for (size_t h = 0; h < f->nhosts; h++) {
+        uint32_t pod[RAILS_MAX];
 
-        if (node != FABRIC_NONE)
-            t->scratch[sets_find (t->up, node)]++;
+        if (best_pods (t, h, pod) < 2)
+            continue;
+        for (uint32_t i = 0; i < f->host[h].count; i++) {
+            uint32_t e = f->host[h].first + i;
+
+            if (f->endpoint[e].rail && pod_of (t, e) != FABRIC_NONE)
+                rail[n++] = f->endpoint[e].rail;
+        }
     }
-    for (size_t i = 0; i < f->nnodes; i++) {
-        t->nplanes += t->scratch[i] > 0;
-        if (t->scratch[i] > 0
-            && (best == FABRIC_NONE || t->scratch[i] > t->scratch[best]))
-            best = i;
+    if (n > 0)
+        qsort (rail, n, sizeof (*rail), compare_strings);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && !strcmp (rail[end], rail[i]);)
+            end++;
+        if (end - i > most) {
+            most = end - i;
+            best = rail[i];
+        }
     }
+    free (rail);
     return best;
 }
 
-/* How many of a host's endpoints are to be used. */
-static size_t used (const struct topology *t, const struct fabric_host *h)
+/* That of a host's best pods at which it has the rail, or else the least. */
+static uint32_t choose_pod (const struct topology *t, uint32_t host,
+                            const uint32_t *pod, size_t n)
 {
-    size_t n = 0;
+    const struct fabric_host *h = &t->f->host[host];
 
-    for (uint32_t e = h->first; e < h->first + h->count; e++)
-        n += !t->use || t->use[e];
-    return n;
+    for (uint32_t e = h->first; e < h->first + h->count && n > 1; e++) {
+        const char *rail = t->f->endpoint[e].rail;
+
+        if (!rail || !t->rail || strcmp (rail, t->rail) != 0)
+            continue;
+        for (size_t i = 0; i < n; i++)
+            if (pod_of (t, e) == pod[i])
+                return pod[i];
+    }
+    return n > 0 ? pod[0] : FABRIC_NONE;
 }
 
-/* A host without an endpoint in the chosen plane is placed at the switch of its
- * first endpoint; one without an endpoint that is to be used, nowhere.
- */
 static void place_hosts (struct topology *t)
 {
-    uint32_t plane;
+    part (t, t->pod);
+    unite_alike (t);
+    unite_parts (t);
+    undo_mixed (t);
+    find_planes (t);
+    t->rail = choose_rail (t);
+    for (size_t h = 0; h < t->f->nhosts; h++) {
+        uint32_t pod[RAILS_MAX];
+        size_t n = vote (t, h, pod);
 
-    part (t);
-    unite_levels (t, 1, UINT8_MAX);
-    plane = choose_plane (t);
-    for (size_t i = 0; i < t->f->nhosts; i++) {
-        const struct fabric_host *h = &t->f->host[i];
-        uint32_t node = place (t, h, plane);
-        size_t ports = used (t, h);
-
-        if (node == FABRIC_NONE)
-            node = place (t, h, FABRIC_NONE);
-        if (strlen (h->name) == GUID_DIGITS
-            && strspn (h->name, "0123456789abcdef") == GUID_DIGITS)
-            node = FABRIC_NONE;
-        t->nleft_out += node == FABRIC_NONE && ports > 0;
-        t->nelsewhere += node != FABRIC_NONE && ports > 1;
-        t->leaf[i] = node;
+        t->nsplit += n > 1;
+        retract_votes (t, pod, n);
+        n = best_pods (t, h, pod);
+        t->place[h] = choose_pod (t, h, pod, n);
     }
 }
 
@@ -179,17 +423,19 @@ static void place_hosts (struct topology *t)
 static void clean_name (const struct fabric_node *n, char name[NAME])
 {
     const char *start = strchr (n->desc, ';'); /* "MF0;leaf1:MQM8700/U1" */
+    char text[FABRIC_NAME_MAX + 1];
     size_t len;
 
-    snprintf (name, CLEAN_MAX + 1, "%s", start ? start + 1 : n->desc);
-    for (char *p = name; *p; p++)
+    snprintf (text, sizeof (text), "%s", start ? start + 1 : n->desc);
+    for (char *p = text; *p; p++)
         if (!strchr ("0123456789abcdefghijklmnopqrstuvwxyz"
                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ_.",
                      *p))
             *p = '-';
+    snprintf (name, CLEAN_MAX + 1, "%s", text + strspn (text, "-."));
     for (len = strlen (name); len > 0 && name[len - 1] == '-'; len--)
         name[len - 1] = '\0';
-    if (!*name || *name == '-' || *name == '.')
+    if (!*name)
         snprintf (name, NAME, "switch-%016" PRIx64, n->guid);
 }
 
@@ -208,20 +454,28 @@ static struct tree_item *add_item (struct topology *t, uint32_t node,
     return item;
 }
 
-static void add_leaves (struct topology *t, uint8_t level)
+static void add_pods (struct topology *t, uint8_t level)
 {
+    uint32_t *leaves = xcalloc (t->f->nnodes, sizeof (*leaves)); /* by pod */
+
     memset (t->scratch, 0, t->f->nnodes * sizeof (*t->scratch));
     for (size_t i = 0; i < t->f->nhosts; i++)
-        if (t->leaf[i] != FABRIC_NONE)
-            t->scratch[t->leaf[i]]++;
+        if (t->place[i] != FABRIC_NONE)
+            t->scratch[t->place[i]]++;
+    for (size_t i = 0; i < t->f->nnodes; i++)
+        leaves[sets_find (t->pod, i)]++;
     for (size_t i = 0; i < t->f->nnodes; i++) {
         char name[NAME];
 
         if (t->scratch[i] == 0 || t->f->node[i].level != level)
             continue;
-        clean_name (&t->f->node[i], name);
+        if (leaves[i] > 1)
+            snprintf (name, NAME, "pod-%zu", ++t->npods);
+        else
+            clean_name (&t->f->node[i], name);
         add_item (t, i, level, true, name)->nhosts = t->scratch[i];
     }
+    free (leaves);
 }
 
 /* Add a group for each set of items that this level connected. */
@@ -275,12 +529,12 @@ static int build (struct topology *t, struct error *err)
     const struct fabric *f = t->f;
 
     place_hosts (t);
-    part (t);
+    part_pods (t);
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].level > t->top)
             t->top = f->node[i].level;
     for (unsigned int level = 1; level <= t->top; level++) {
-        add_leaves (t, level);
+        add_pods (t, level);
         add_groups (t, level);
     }
     for (size_t i = 0; i < f->nlinks; i++) {
@@ -316,7 +570,9 @@ static void put_sizes (const struct topology *t, unsigned int level, bool leaf,
     }
     if (n == 0)
         return;
-    if (leaf)
+    if (leaf && t->npods > 0)
+        fprintf (fp, "# %s", COUNTED (n, "pod"));
+    else if (leaf)
         fprintf (fp, "# %zu %s", n, n == 1 ? "leaf" : "leaves");
     else
         fprintf (fp, "# %s of level %u", COUNTED (n, "group"), level);
@@ -327,19 +583,90 @@ static void put_sizes (const struct topology *t, unsigned int level, bool leaf,
     fprintf (fp, " %s\n", COUNTED (most, "host"));
 }
 
+/* The leaves of a pod; "" if it is the only one. To be freed. */
+static char *leaves_of (const struct topology *t, uint32_t pod)
+{
+    const struct fabric *f = t->f;
+    uint32_t *leaf = xarray (f->nnodes, sizeof (*leaf));
+    char **name = xarray (f->nnodes, sizeof (*name)), *folded;
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->nnodes; i++) {
+        char clean[NAME];
+
+        if (sets_find (t->pod, i) != pod)
+            continue;
+        clean_name (&f->node[i], clean);
+        name[n] = xstrdup (clean);
+        leaf[n++] = i;
+    }
+    fabric_tell_apart (f, name, leaf, n);
+    folded = hostlist_fold ((const char *const *)name, n > 1 ? n : 0);
+    while (n > 0)
+        free (name[--n]);
+    free (name);
+    free (leaf);
+    return folded;
+}
+
+static void put_pods (const struct topology *t, FILE *fp)
+{
+    for (size_t i = 0; i < t->nitems && t->npods > 0; i++)
+        if (t->item[i].leaf) {
+            char *leaves = leaves_of (t, t->item[i].node);
+
+            if (*leaves)
+                fprintf (fp, "# %s: %s\n", t->item[i].name, leaves);
+            free (leaves);
+        }
+}
+
+/* The hosts that were to be placed and are not: those whose names are GUIDs, or
+ * the others. NULL: none; to be freed.
+ */
+static char *left_out (const struct topology *t, bool guids)
+{
+    const char **v = xarray (t->f->nhosts, sizeof (*v));
+    char *folded;
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->f->nhosts; i++)
+        if (t->place[i] == FABRIC_NONE
+            && (!t->choice->host || t->choice->host[i])
+            && is_guid (t->f->host[i].name) == guids)
+            v[n++] = t->f->host[i].name;
+    folded = n > 0 ? hostlist_fold (v, n) : NULL;
+    free (v);
+    return folded;
+}
+
+static void put_left_out (const struct topology *t, FILE *fp)
+{
+    char *guids = left_out (t, true);
+
+    t->choice->left_out = left_out (t, false);
+    if (guids)
+        fprintf (fp, "# Left out, as they do not tell their host's name: "
+                     "adapters %s\n", guids);
+    if (t->choice->left_out)
+        fprintf (fp, "# Left out, as no port of theirs that counts is at a "
+                     "switch: %s\n", t->choice->left_out);
+    free (guids);
+}
+
 static void put_notes (const struct topology *t, FILE *fp)
 {
     const struct fabric_link *l = &t->f->link[t->crossing];
 
-    if (t->nleft_out > 0)
-        fprintf (fp, "# Left out for want of a name, or of a switch: %s.\n",
-                 COUNTED (t->nleft_out, "host"));
-    if (t->nelsewhere > 0)
-        fprintf (fp, "# Of several ports, and placed where the first is: %s.\n",
-                 COUNTED (t->nelsewhere, "host"));
+    put_pods (t, fp);
+    put_left_out (t, fp);
+    if (t->nsplit > 0)
+        fprintf (fp, "# Cabled to several of these, and placed where most "
+                     "ports are%s%s: %s.\n", t->rail ? ", else by " : "",
+                 t->rail ? t->rail : "", COUNTED (t->nsplit, "host"));
     if (t->nplanes > 1)
-        fprintf (fp, "# %zu planes are not joined; hosts are placed by the one "
-                     "that most are in.\n", t->nplanes);
+        fprintf (fp, "# %zu fabrics are not joined: hosts that are in several "
+                     "are placed in the greatest.\n", t->nplanes);
     if (t->ncrossings == 0)
         return;
     fprintf (fp,
@@ -362,7 +689,7 @@ static char *members (const struct topology *t, uint32_t item)
     char *folded;
 
     for (size_t i = 0; i < n; i++)
-        if (leaf && t->leaf[i] == t->item[item].node)
+        if (leaf && t->place[i] == t->item[item].node)
             v[found++] = t->f->host[i].name;
         else if (!leaf && t->item[i].parent == item)
             v[found++] = t->item[i].name;
@@ -394,7 +721,8 @@ static void put_items (const struct topology *t, bool yaml, FILE *fp)
 
 static void put_comments (const struct topology *t, FILE *fp)
 {
-    fprintf (fp, "# Nodes that Slurm does not have are to be taken out.\n");
+    fprintf (fp, "# Take out nodes that Slurm does not have, and add those "
+                 "that are missing.\n");
     put_sizes (t, 0, true, fp);
     for (unsigned int level = 1; level <= t->top; level++)
         put_sizes (t, level, false, fp);
@@ -411,14 +739,24 @@ static void put_conf (const struct topology *t, FILE *fp)
 }
 
 /*
- * Blocks: leaves of about the same size, those of a group one after another.
+ * Blocks: pods of about the same size, those of a group one after another.
  */
 
 struct blocks {
     uint32_t *leaf;   /* items */
-    size_t n, small;  /* small: leaves that are none */
+    size_t n;
+    const char **small; /* hosts of leaves that are none */
+    size_t nsmall;
     size_t base;      /* hosts of the smallest */
 };
+
+static void add_small (const struct topology *t, uint32_t pod,
+                       struct blocks *b)
+{
+    for (size_t i = 0; i < t->f->nhosts; i++)
+        if (t->place[i] == pod)
+            b->small[b->nsmall++] = t->f->host[i].name;
+}
 
 static void add_blocks (const struct topology *t, uint32_t parent,
                         size_t least, struct blocks *b)
@@ -431,7 +769,7 @@ static void add_blocks (const struct topology *t, uint32_t parent,
         if (!item->leaf)
             add_blocks (t, i, least, b);
         else if (item->nhosts < least)
-            b->small++;
+            add_small (t, item->node, b);
         else {
             b->leaf[b->n++] = i;
             if (b->base == 0 || item->nhosts < b->base)
@@ -477,16 +815,22 @@ static size_t blocks_of_group (const struct topology *t,
 
 static void put_blocks (const struct topology *t, FILE *fp)
 {
-    struct blocks b = { .leaf = xarray (t->nitems, sizeof (*b.leaf)) };
+    struct blocks b = {
+        .leaf = xarray (t->nitems, sizeof (*b.leaf)),
+        .small = xarray (t->f->nhosts, sizeof (*b.small)),
+    };
     size_t most = 0, above = 1;
 
     for (size_t i = 0; i < t->nitems; i++)
         if (t->item[i].leaf && t->item[i].nhosts > most)
             most = t->item[i].nhosts;
     add_blocks (t, FABRIC_NONE, (most + 1) / 2, &b);
-    if (b.small > 0)
-        fprintf (fp, "# Leaves that are too small for a block: %zu.\n",
-                 b.small);
+    if (b.nsmall > 0) {
+        char *folded = hostlist_fold (b.small, b.nsmall);
+
+        fprintf (fp, "# In no block, as few hosts are together: %s\n", folded);
+        free (folded);
+    }
     fprintf (fp, "- topology: block\n  cluster_default: false\n  block:\n"
                  "    block_sizes:\n      - %zu\n", b.base);
     for (unsigned int level = 1; level <= t->top; level++) {
@@ -506,6 +850,7 @@ static void put_blocks (const struct topology *t, FILE *fp)
         free (folded);
     }
     free (b.leaf);
+    free (b.small);
 }
 
 static void put_yaml (const struct topology *t, FILE *fp)
@@ -522,16 +867,18 @@ static void put_yaml (const struct topology *t, FILE *fp)
     put_blocks (t, fp);
 }
 
-int topology_write (const struct fabric *f, const bool *use, bool yaml,
-                    FILE *fp, struct error *err)
+int topology_write (const struct fabric *f, struct topology_choice *choice,
+                    bool yaml, FILE *fp, struct error *err)
 {
     struct topology t = {
         .f = f,
-        .use = use,
+        .choice = choice,
+        .pod = xarray (f->nnodes, sizeof (*t.pod)),
         .up = xarray (f->nnodes, sizeof (*t.up)),
-        .leaf = xarray (f->nhosts, sizeof (*t.leaf)),
+        .place = xarray (f->nhosts, sizeof (*t.place)),
         .item = xarray (2 * f->nnodes, sizeof (*t.item)),
         .scratch = xarray (f->nnodes, sizeof (*t.scratch)),
+        .votes = xcalloc (f->nnodes, sizeof (*t.votes)),
     };
     int rc = f->part ? error_input (err, "a part of a fabric says nothing of "
                                          "the rest")
@@ -541,9 +888,11 @@ int topology_write (const struct fabric *f, const bool *use, bool yaml,
         (yaml ? put_yaml : put_conf) (&t, fp);
     for (size_t i = 0; i < t.nitems; i++)
         free (t.item[i].name);
+    free (t.pod);
     free (t.up);
-    free (t.leaf);
+    free (t.place);
     free (t.item);
     free (t.scratch);
+    free (t.votes);
     return rc;
 }

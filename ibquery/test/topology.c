@@ -5,24 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibquery/import/import.h"
 #include "ibquery/model/generate.h"
 #include "tests/tap.h"
 
-static const bool *use; /* by endpoint */
+static struct topology_choice choice;
 static bool yaml;
 
-/* The file, without its first two lines. */
+enum { HEAD = 2 }; /* lines before what is compared */
+
+/* The file, without its first lines. */
 static char *text_of (struct fabric *f, struct error *err)
 {
     char *text = NULL, *rest;
     size_t size;
     FILE *fp = open_memstream (&text, &size);
-    int rc = topology_write (f, use, yaml, fp, err);
+    int rc = topology_write (f, &choice, yaml, fp, err);
 
     fclose (fp);
-    rest = strchr (text, '\n');
-    rest = rest ? strchr (rest + 1, '\n') : NULL;
-    rest = rc == 0 && rest ? strdup (rest + 1) : NULL;
+    rest = text;
+    for (int i = 0; i < HEAD && rest; i++)
+        rest = (rest = strchr (rest, '\n')) ? rest + 1 : NULL;
+    rest = rc == 0 && rest ? strdup (rest) : NULL;
     free (text);
     return rest;
 }
@@ -166,12 +170,181 @@ static void odd_ones (void)
             "SwitchName=level2-1 Switches=leaf-MQM8700-U1-"
             "[0000000000000100-0000000000000101],sp-ine-1\n");
     expect (wired (3, 2, names, 4, planes, sizeof (planes) / sizeof (*planes)),
-            "two planes: all are where most are",
-            "# 1 leaf of 3 hosts\n"
-            "# Of several ports, and placed where the first is: 2 hosts.\n"
-            "# 2 planes are not joined; hosts are placed by the one that most "
-            "are in.\n"
-            "SwitchName=leaf-MQM8700-U1 Nodes=h[1-3]\n");
+            "two planes, one of which has a part of the other's hosts",
+            "# 1 pod of 3 hosts\n"
+            "# pod-1: leaf-MQM8700-U1,switch-0000000000000103\n"
+            "SwitchName=pod-1 Nodes=h[1-3]\n");
+}
+
+/*
+ * Hosts of several rails. A row is a host, and the leaf of each rail, a letter;
+ * "." for none. Capital letters have the spine X, others Y. GUIDs descend with
+ * the rails of every other host.
+ */
+
+enum { RAILS = 4, SWITCHES = 10, RAIL_PORTS = 32 };
+
+struct railed {
+    const char *what;
+    const char *hosts[20]; /* "NAME LEAVES" */
+    const char *expected;
+};
+
+static const struct railed railed[] = {
+    { "pods: a rail is missing, one has no name, one is cabled wrongly",
+      { "a1 ABC", "a2 ABC", "a3 AB.", "a4 ABF", "b1 DEF", "b2 .EF", "b3 DEF",
+        "b4 ..F", "? ..C" },
+      "# 2 pods of 4 hosts\n"
+      "# 1 group of level 2 of 8 hosts\n"
+      "# pod-1: A,B,C\n"
+      "# pod-2: D,E,F\n"
+      "# Left out, as they do not tell their host's name: adapters "
+      "0000000000001081\n"
+      "# Cabled to several of these, and placed where most ports are: 1 host.\n"
+      "SwitchName=pod-1 Nodes=a[1-4]\n"
+      "SwitchName=pod-2 Nodes=b[1-4]\n"
+      "SwitchName=level2-1 Switches=pod-[1-2]\n" },
+    { "a host at two leaves unites them not",
+      { "a1 A", "a2 A", "a3 A", "gw AB", "b1 B", "b2 B", "b3 B" },
+      "# 2 leaves of 3 to 4 hosts\n"
+      "# 1 group of level 2 of 7 hosts\n"
+      "# Cabled to several of these, and placed where most ports are, else by "
+      "mlx5_0/1: 1 host.\n"
+      "SwitchName=A Nodes=a[1-3],gw\n"
+      "SwitchName=B Nodes=b[1-3]\n"
+      "SwitchName=level2-1 Switches=A,B\n" },
+    { "each leaf shares hosts with the next: one rail for all",
+      { "a1 AB", "a2 AB", "b1 BC", "b2 BC", "c1 CA", "c2 CA" },
+      "# 3 leaves of 2 hosts\n"
+      "# 1 group of level 2 of 6 hosts\n"
+      "# Cabled to several of these, and placed where most ports are, else by "
+      "mlx5_0/1: 6 hosts.\n"
+      "SwitchName=A Nodes=a[1-2]\n"
+      "SwitchName=B Nodes=b[1-2]\n"
+      "SwitchName=C Nodes=c[1-2]\n"
+      "SwitchName=level2-1 Switches=A,B,C\n" },
+    { "different numbers of rails, two at one leaf",
+      { "g1 AABC", "g2 AABC", "c1 A", "c2 A", "c3 A", "c4 A" },
+      "# 1 pod of 6 hosts\n"
+      "# pod-1: A,B,C\n"
+      "SwitchName=pod-1 Nodes=c[1-4],g[1-2]\n" },
+    { "two fabrics, two hosts in both: each once, a root each",
+      { "a1 A", "a2 A", "a3 A", "b1 B", "b2 B", "x1 Bd", "x2 dB", "d1 d",
+        "d2 d", "e1 e", "e2 e" },
+      "# 4 leaves of 2 to 4 hosts\n"
+      "# 2 groups of level 2 of 4 to 7 hosts\n"
+      "# Cabled to several of these, and placed where most ports are: 2 "
+      "hosts.\n"
+      "# 2 fabrics are not joined: hosts that are in several are placed in the "
+      "greatest.\n"
+      "SwitchName=A Nodes=a[1-3]\n"
+      "SwitchName=B Nodes=b[1-2],x[1-2]\n"
+      "SwitchName=d Nodes=d[1-2]\n"
+      "SwitchName=e Nodes=e[1-2]\n"
+      "SwitchName=level2-1 Switches=A,B\n"
+      "SwitchName=level2-2 Switches=d,e\n" },
+    { "a leaf of storage that two leaves share",
+      { "a1 AAd", "a2 AAd", "b1 BBd", "b2 BBd", "oss d" },
+      "# 3 leaves of 1 to 2 hosts\n"
+      "# 1 group of level 2 of 4 hosts\n"
+      "# Cabled to several of these, and placed where most ports are: 4 "
+      "hosts.\n"
+      "# 2 fabrics are not joined: hosts that are in several are placed in the "
+      "greatest.\n"
+      "SwitchName=A Nodes=a[1-2]\n"
+      "SwitchName=B Nodes=b[1-2]\n"
+      "SwitchName=d Nodes=oss\n"
+      "SwitchName=level2-1 Switches=A,B\n" },
+    { "a host alone, with two ports",
+      { "a1 AB" },
+      "# 1 pod of 1 host\n# pod-1: A,B\nSwitchName=pod-1 Nodes=a1\n" },
+};
+
+static struct fabric *make_railed (const struct railed *r)
+{
+    static const char leaves[] = "ABCDEFdeXY"; /* X, Y: spines */
+    struct fabric *f = fabric_create ();
+    unsigned int used[SWITCHES] = { 0 }, node = SWITCHES;
+    struct error err = { 0 };
+
+    for (unsigned int i = 0; i < SWITCHES; i++) {
+        char name[] = { ' ', leaves[i], ' ', '\0' };
+
+        fabric_add_node (f, 0x100 + i, NODE_SWITCH, RAIL_PORTS, name, &err);
+        fabric_set_switch_lid (f, i, 500 + i, &err);
+    }
+    for (unsigned int i = 0; i < SWITCHES - 2; i++) {
+        unsigned int spine = leaves[i] >= 'a' ? SWITCHES - 1 : SWITCHES - 2;
+
+        fabric_add_cable (f, i, ++used[i], spine, ++used[spine], 4, "HDR",
+                          &err);
+    }
+    for (unsigned int h = 0; r->hosts[h]; h++) {
+        const char *rail = strchr (r->hosts[h], ' ') + 1;
+
+        for (unsigned int k = 0; rail[k]; k++) {
+            uint64_t guid = 0x1000 + 16 * h + (h % 2 ? k : RAILS - 1 - k);
+            unsigned int leaf = (unsigned int)(strchr (leaves, rail[k])
+                                               - leaves);
+            char desc[32];
+
+            if (rail[k] == '.')
+                continue;
+            snprintf (desc, sizeof (desc), "%.*s mlx5_%u",
+                      (int)(rail - 1 - r->hosts[h]), r->hosts[h], k);
+            fabric_add_node (f, guid, NODE_CA, 1, desc, &err);
+            fabric_set_port (f, node, 1, guid, node, 0, &err);
+            fabric_add_cable (f, node++, 1, leaf, ++used[leaf], 4, "HDR", &err);
+        }
+    }
+    if (*err.text || fabric_finish (f, &err) < 0)
+        diag ("%s", err.text);
+    return f;
+}
+
+/* From ibnetdiscover's output to pods: 128 hosts of 8 rails. */
+static void from_netdiscover (void)
+{
+    const struct fat_tree tree = { .ports = 16, .levels = 3, .rails = 8 };
+    struct error err = { 0 };
+    struct fabric *f = generate_fat_tree (&tree, &err);
+    struct draft *d = draft_create ();
+    char *net = NULL, *lfts = NULL, *got;
+    size_t size;
+    FILE *fp = open_memstream (&net, &size);
+
+    netdiscover_write (f, fp, &err);
+    fclose (fp);
+    fp = open_memstream (&lfts, &size);
+    lfts_write (f, fp, &err);
+    fclose (fp);
+    fabric_destroy (f);
+    fp = fmemopen (net, strlen (net), "r");
+    import_file (d, fp, "net", NULL, &err);
+    fclose (fp);
+    fp = fmemopen (lfts, strlen (lfts), "r");
+    import_file (d, fp, "lfts", NULL, &err);
+    fclose (fp);
+    f = draft_finish (d, "net", &err);
+    draft_destroy (d);
+    got = f ? text_of (f, &err) : NULL;
+    ok (got && strstr (got, "# 16 pods of 8 hosts\n")
+            && strstr (got, "\nSwitchName=pod-1 Nodes=h[0001-0008]\n")
+            && strstr (got, "\nSwitchName=pod-16 Nodes=h[0121-0128]\n"),
+        "128 hosts of 8 rails, from ibnetdiscover's output");
+    if (*err.text)
+        diag ("%s", err.text);
+    free (got);
+    free (net);
+    free (lfts);
+    fabric_destroy (f);
+}
+
+static void rails (void)
+{
+    for (size_t i = 0; i < sizeof (railed) / sizeof (*railed); i++)
+        expect (make_railed (&railed[i]), railed[i].what, railed[i].expected);
+    from_netdiscover ();
 }
 
 /* What Slurm 25.05 reads; blocks_of: what follows "block_sizes:". */
@@ -203,7 +376,8 @@ static void as_yaml (void)
 
     yaml = true;
     expect (tree (4, 2), "a tree and blocks for Slurm 25.05",
-            "# Nodes that Slurm does not have are to be taken out.\n"
+            "# Take out nodes that Slurm does not have, and add those that are "
+            "missing.\n"
             "# 4 leaves of 2 hosts\n"
             "# 1 group of level 2 of 8 hosts\n"
             "- topology: tree\n"
@@ -268,15 +442,21 @@ static void chosen (void)
     };
     struct fabric *f = wired (5, 2, names, 2, wire,
                               sizeof (wire) / sizeof (*wire));
-    bool these[16] = { false };
+    const bool hosts[] = { true, false, true, true, true };
+    bool rails[16] = { false };
 
     for (size_t e = 0; e < f->nendpoints; e++)
-        these[e] = f->port[f->endpoint[e].port].num == 2;
-    these[f->host[1].first] = these[f->host[1].first + 1] = false;
-    use = these;
+        rails[e] = f->port[f->endpoint[e].port].num == 2;
+    choice = (struct topology_choice){ hosts, rails };
     expect (f, "chosen hosts and rails alone",
-            "# 1 leaf of 2 hosts\nSwitchName=compute Nodes=h[1,3]\n");
-    use = NULL;
+            "# 1 leaf of 2 hosts\n"
+            "# Left out, as no port of theirs that counts is at a switch: "
+            "h[4-5]\n"
+            "SwitchName=compute Nodes=h[1,3]\n");
+    ok (choice.left_out && !strcmp (choice.left_out, "h[4-5]"),
+        "... and who is left out");
+    free (choice.left_out);
+    choice = (struct topology_choice){ 0 };
 }
 
 static void refused (void)
@@ -298,6 +478,7 @@ int main (void)
     fat_trees ();
     no_tree ();
     odd_ones ();
+    rails ();
     as_yaml ();
     chosen ();
     refused ();

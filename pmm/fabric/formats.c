@@ -134,12 +134,11 @@ static void check_export (const struct inputs *in)
         die_input ("--hosts and --rails go with a topology of Slurm's");
 }
 
-/* Leave the hosts that are listed; say which of the list are not there. */
-static void choose_hosts (const struct fabric *f, bool *use)
+/* Find the hosts that are listed; say which of the list are not there. */
+static void choose_hosts (const struct fabric *f, bool *listed)
 {
     struct hostlist hl = inputs_hostlist ("hosts", exports.hosts,
                                           FABRIC_MAX_NODES);
-    bool *listed = xcalloc (f->nhosts, sizeof (*listed));
 
     for (size_t i = 0; i < hl.count; i++) {
         uint32_t host = fabric_find_host (f, hl.name[i]);
@@ -150,13 +149,10 @@ static void choose_hosts (const struct fabric *f, bool *use)
         else
             listed[host] = true;
     }
-    for (size_t e = 0; e < f->nendpoints; e++)
-        use[e] = listed[f->endpoint[e].host];
-    free (listed);
     hostlist_clear (&hl);
 }
 
-/* Leave the rails that are listed, "mlx5_0/1" or "mlx5_0", and those whose
+/* Find the rails that are listed, "mlx5_0/1" or "mlx5_0", and those whose
  * names are not known. Die if none is listed.
  */
 static void choose_rails (const struct fabric *f, const char *rails, bool *use)
@@ -176,7 +172,7 @@ static void choose_rails (const struct fabric *f, const char *rails, bool *use)
             listed = strncmp (rail, hl.name[i], len) == 0
                      && (!rail[len] || rail[len] == '/');
         }
-        use[e] &= listed;
+        use[e] = listed;
         found |= listed;
     }
     hostlist_clear (&hl);
@@ -187,21 +183,30 @@ static void choose_rails (const struct fabric *f, const char *rails, bool *use)
 static void export_topology (struct inputs *in, bool yaml)
 {
     const struct fabric *f = in->fabric;
-    bool *use = xarray (f->nendpoints, sizeof (*use));
+    bool *hosts = xcalloc (f->nhosts, sizeof (*hosts));
+    bool *use = xcalloc (f->nendpoints, sizeof (*use));
+    struct topology_choice choice = { exports.hosts ? hosts : NULL };
     const char *rails = exports.rails;
     struct site site = { 0 };
 
-    memset (use, true, f->nendpoints * sizeof (*use));
     if (!rails && in->snapshot) {
         need_ok (site_read (&site, in->conf, 0, &fault));
         rails = *site.device ? site.device : NULL;
     }
     if (exports.hosts)
-        choose_hosts (f, use);
-    if (rails)
+        choose_hosts (f, hosts);
+    if (rails) {
         choose_rails (f, rails, use);
-    need_ok (topology_write (f, use, yaml, inputs_output (in), &fault));
+        choice.use = use;
+    }
+    need_ok (topology_write (f, &choice, yaml, inputs_output (in), &fault));
+    if (choice.left_out)
+        fprintf (stderr, "pmm fabric export: left out, with no port at a "
+                         "switch%s: %s\n", rails ? " by these rails" : "",
+                 choice.left_out);
+    free (choice.left_out);
     site_clear (&site);
+    free (hosts);
     free (use);
 }
 
