@@ -214,7 +214,7 @@ static bool slow_switch (const struct fabric *f, const char *name, double ns,
 static bool slow_host (const struct fabric *f, const char *name, double ns,
                        struct truth *t)
 {
-    uint32_t host = fabric_find_host (f, name);
+    uint32_t host = fabric_host_named (f, name);
 
     if (host == FABRIC_NONE)
         return false;

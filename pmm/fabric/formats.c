@@ -142,7 +142,7 @@ static void choose_hosts (const struct fabric *f, bool *use)
     bool *listed = xcalloc (f->nhosts, sizeof (*listed));
 
     for (size_t i = 0; i < hl.count; i++) {
-        uint32_t host = fabric_find_host (f, hl.name[i]);
+        uint32_t host = fabric_host_named (f, hl.name[i]);
 
         if (host == FABRIC_NONE)
             fprintf (stderr, "pmm fabric export: not in the snapshot: %s\n",
