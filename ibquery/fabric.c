@@ -14,6 +14,7 @@
 
 #include "ibquery/hosts.h"
 #include "ibquery/lines.h"
+#include "ibquery/names.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 #include "util/text.h"
@@ -95,6 +96,7 @@ int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
                          unsigned int nports, const char *desc,
                          struct error *err)
 {
+    const char *name = names_find (f->names, guid);
     struct fabric_node *n;
 
     if (guid == 0 || guid == UINT64_MAX)
@@ -113,7 +115,7 @@ int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
     *n = (struct fabric_node){
         .guid = guid,
         .type = type,
-        .desc = clean_copy (desc),
+        .desc = clean_copy (name ? name : desc),
         .nports = nports,
         .first_port = f->nports,
         .host = FABRIC_NONE,
@@ -711,6 +713,7 @@ int fabric_finish (struct fabric *f, struct error *err)
 {
     uint32_t *owner;
 
+    f->names = NULL;
     if (!f->source)
         fabric_set_source (f, "", 0);
     sort (f);

@@ -160,6 +160,7 @@ struct fabric_host {
 };
 
 struct fabric_walk; /* walk.c's */
+struct node_names;
 
 struct fabric {
     char *source;        /* origin: "mlx5_0/1", "generate ..." */
@@ -167,6 +168,9 @@ struct fabric {
     uint64_t subnet;     /* the prefix of its GIDs; 0 unknown, or several: */
     uint64_t prefix[FABRIC_MAX_SUBNETS]; /* [nsubnets] ascending */
     size_t nsubnets;     /* if it was joined; else 0 */
+    const struct node_names *names; /* for nodes that are added, in place of
+                            their descriptions; the caller's; NULL: none, as
+                            after fabric_finish */
     bool part;           /* only what the paths between its hosts use */
     struct fabric_node *node;
     size_t nnodes;

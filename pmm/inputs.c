@@ -288,6 +288,21 @@ char *inputs_text (const char *option, const char *list)
     return need (text);
 }
 
+struct node_names *inputs_names (const struct inputs *in, const char *path)
+{
+    struct node_names *names = NULL;
+    struct site site = { 0 };
+
+    if (!path) {
+        need_ok (site_read (&site, in->conf, 0, &fault));
+        path = site.node_name_map;
+    }
+    if (*path)
+        names = need (names_load (path, &fault));
+    site_clear (&site);
+    return names;
+}
+
 struct hostlist inputs_hostlist (const char *option, const char *list,
                                  size_t max)
 {

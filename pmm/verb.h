@@ -17,6 +17,7 @@
 #include "core/plan/plan.h"
 #include "core/samples/samples.h"
 #include "ibquery/fabric.h"
+#include "ibquery/names.h"
 #include "prolog/ledger/ledger.h"
 #include "util/error.h"
 #include "util/file.h"
@@ -211,6 +212,11 @@ struct baseline *inputs_baseline (const struct fabric *f, const char *path,
  * `option` is for the error.
  */
 char *inputs_text (const char *option, const char *list);
+
+/* The names of nodes in a node-name-map, NodeNameMap's of pmm.conf if path is
+ * NULL, as names_load. NULL: there is none. The caller calls names_destroy.
+ */
+struct node_names *inputs_names (const struct inputs *in, const char *path);
 
 /* The names, at most max, in a LIST or @FILE; hostlist_clear frees them. */
 struct hostlist inputs_hostlist (const char *option, const char *list,

@@ -17,7 +17,9 @@
 
 /* What has been read so far. */
 struct draft;
-struct draft *draft_create (void);
+
+/* names: of nodes, in place of the files' (NULL: none), while it is read. */
+struct draft *draft_create (const struct node_names *names);
 void draft_destroy (struct draft *d);
 
 /* Read fp, which people call `name`, as the format of that name (NULL: by its

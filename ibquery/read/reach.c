@@ -340,6 +340,7 @@ static int ask (void *arg, struct explore *e, struct error *err)
 }
 
 struct fabric *reach_read (struct mads *m, const char *source,
+                           const struct node_names *names,
                            const struct reach_hosts *hosts,
                            struct error *err)
 {
@@ -348,7 +349,7 @@ struct fabric *reach_read (struct mads *m, const char *source,
     struct error unheard;
     struct fabric *f;
 
-    f = steady_read (m, source, ask, &r, err ? err : &unheard);
+    f = steady_read (m, source, names, ask, &r, err ? err : &unheard);
     free (r.lid);
     return f;
 }

@@ -37,7 +37,7 @@ struct text {
 static struct fabric *import (const struct text *file, size_t n,
                               struct error *err)
 {
-    struct draft *d = draft_create ();
+    struct draft *d = draft_create (NULL);
     struct fabric *f = NULL;
     bool good = true;
 
@@ -166,7 +166,7 @@ static void test_csv (void)
     static const char comma[] = "a name, \"with\" commas";
     char plugs[FABRIC_PLUGS];
     struct text file = load ("tree.db_csv");
-    struct draft *d = draft_create ();
+    struct draft *d = draft_create (NULL);
     FILE *fp = fmemopen (file.s, file.len, "r");
     const struct port_counters *p;
     const struct fabric_port *port;
@@ -239,7 +239,7 @@ static void test_csv (void)
 static void test_ber (void)
 {
     struct text file[] = { load ("tree.db_csv"), load ("tree.net_dump_ext") };
-    struct draft *d = draft_create ();
+    struct draft *d = draft_create (NULL);
     const struct port_counters *p;
     struct counters *c = NULL;
     struct fabric *f = NULL;

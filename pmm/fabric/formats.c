@@ -19,7 +19,7 @@
 
 static struct import_words {
     struct strings files; /* "FORMAT:FILE" */
-    const char *counters;
+    const char *counters, *names;
 } imports;
 
 static const struct opt import_options[] = {
@@ -31,6 +31,9 @@ static const struct opt import_options[] = {
     { "counters", 0, "FILE", opt_string,
       offsetof (struct import_words, counters),
       "write the counters and bit error rates of ibdiagnet there" },
+    { "node-name-map", 0, "FILE", opt_string,
+      offsetof (struct import_words, names),
+      "names of nodes, as opensm has them (default: NodeNameMap of pmm.conf)" },
     { 0 },
 };
 
@@ -49,7 +52,8 @@ static int run_import (struct inputs *in)
     char source[FABRIC_NAME_MAX]; /* "import net fts" */
     size_t n = in->noperands;
     size_t len = snprintf (source, sizeof (source), "import");
-    struct draft *d = draft_create ();
+    struct node_names *names = inputs_names (in, imports.names);
+    struct draft *d = draft_create (names);
 
     for (size_t i = 0; i < n + imports.files.n; i++) {
         const char *name = i < n ? in->operand[i] : imports.files.v[i - n];
@@ -80,12 +84,13 @@ static int run_import (struct inputs *in)
     if (imports.counters)
         write_counters (d, in->fabric);
     draft_destroy (d);
+    names_destroy (names);
     return EXIT_OK;
 }
 
 const struct verb verb_fabric_import = {
     .name = "import", .help = "a snapshot from other programs' files",
-    .may = TAKES_OUTPUT, .operands = "FILE...", .max = -1,
+    .may = TAKES_CONF | TAKES_OUTPUT, .operands = "FILE...", .max = -1,
     .options = import_options, .given = &imports, .run = run_import,
 };
 
