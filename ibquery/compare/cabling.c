@@ -112,7 +112,7 @@ static void index_names (struct cabling_reader *r)
     sort_names (&r->brief);
 }
 
-/* The first of the nodes that have a name; there are *n. */
+/* The first of the nodes that have a name; there are *n, NULL if none. */
 static const struct called *find_nodes (const struct names *names,
                                         const char *name, size_t *n)
 {
@@ -130,7 +130,7 @@ static const struct called *find_nodes (const struct names *names,
                  && strcmp (names->v[low + *n].name, name) == 0;
          ++*n)
         ;
-    return &names->v[low];
+    return *n > 0 ? &names->v[low] : NULL;
 }
 
 /* Whether each cage of a switch has two ports: it has as many as Quantum-2, or

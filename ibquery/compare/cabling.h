@@ -7,10 +7,11 @@
  *     NODE,PORT,NODE,PORT[,LABEL[,...]]
  *
  * A comma, a semicolon or a tab ends a field: one of them in the whole file,
- * which its first line tells. Inside double quotes they belong to the field, and
- * a quote is written twice. Blanks around a name are ignored. Empty lines and lines that start with # are skipped, and so is the
- * first line if neither of its ports contains a digit (a headline). LABEL is
- * the text on the cable's label; the rest of the line is ignored.
+ * which its first line tells. Inside double quotes they belong to the field,
+ * and a quote is written twice. Blanks around a name are ignored. Empty lines
+ * and lines that start with # are skipped, and so is the first line if neither
+ * of its ports contains a digit (a headline). LABEL is the text on the cable's
+ * label; the rest of the line is ignored.
  *
  * NODE is a host name, also without its domain, a NodeDescription, NAME of
  * "MF0;NAME:MODEL/U1", or a GUID of 16 digits. PORT is a number, for a switch

@@ -65,7 +65,7 @@ static const struct {
 
 /* By a line: words at its begin, behind '*' anywhere. */
 static const struct {
-    const char *start[4];
+    const char *start[5];
     const char *what;
 } strangers[] = {
     { { "*==( ", "*)==> " }, "the output of iblinkinfo: " CABLES },
@@ -81,19 +81,23 @@ static const struct {
       "the output of ibqueryerrors: " CABLES },
     { { "*Record dump:" }, "the output of saquery: " CABLES },
     { { "# Node info: ", "# Port info: ", "# Switch info: ",
-        "# Port counters: " },
-      "about one port or node (smpquery, perfquery): " CABLES },
+        "# Port counters: ", "sminfo: " },
+      "about one port or node (smpquery, perfquery, sminfo): " CABLES },
     { { "From ca {", "From switch {" }, "the output of ibtracert: " CABLES },
     { { "Multicast mlids " }, "a dump of multicast tables: " TABLES },
     { { "pmm-fabric " }, "a snapshot already: give it by -f" },
     { { "0x% \"" }, "a map of names: give it by --node-name-map FILE" },
-    { { "SwitchName=" }, "Slurm's topology.conf, which has no cables: " CABLES },
+    { { "0x% 0x%", "0x%:% 0x%:%", "Switch: guid 0x%" },
+      "what opensm keeps for itself: give opensm-subnet.lst and opensm.fdbs" },
+    { { "SwitchName=" },
+      "Slurm's topology.conf, which has no cables: " CABLES },
     { { "-I- ", "-W- ", "-E- " },
       "a log of ibdiagnet: give ibdiagnet2.db_csv and ibdiagnet2.fdbs, which "
       "it wrote" },
     { { "*[main] ENTER", "*-> osm_", "*OpenSM " },
       "a log of opensm: " CABLES },
-    { { "<?xml", "<!DOCTYPE", "<html", "<HTML" }, "a web page or XML: " CABLES },
+    { { "<?xml", "<!DOCTYPE", "<html", "<HTML" },
+      "a web page or XML: " CABLES },
     { { "From: ", "Received: ", "Return-Path: ", "Subject: " },
       "a mail: save what is attached, or run ibnetdiscover >cables.txt" },
     { { "> vendid=", "> Switch ", "> Ca ", "> Unicast lids " },
@@ -145,11 +149,17 @@ static int fill (struct scan *s, struct error *err)
 static void plain_blanks (char *line)
 {
     static const char no_break[] = "\xc2\xa0";
+    char *to = strstr (line, no_break);
 
-    for (char *p = line; (p = strstr (p, no_break)); p++) {
-        *p = ' ';
-        memmove (p + 1, p + 2, strlen (p + 2) + 1);
+    if (!to)
+        return;
+    for (const char *p = to; *p; p++) {
+        bool is = strncmp (p, no_break, strlen (no_break)) == 0;
+
+        *to++ = is ? ' ' : *p;
+        p += is;
     }
+    *to = '\0';
 }
 
 /* The next line, without its line end. The caller may change it; it is valid
@@ -304,7 +314,8 @@ static const struct import_format *detect (struct scan *s, struct error *err)
     else if (bad)
         trouble (&first, err);
     else if (s->start + strspn (s->buf + s->start, " \t\r\n") == s->end)
-        place_input (&first, err, "the file is empty");
+        place_input (&first, err, "the file is empty: see what the program "
+                                  "printed on standard error");
     else
         place_input (&first, err,
                      "the format is not known: what ibnetdiscover, dump_fts "

@@ -77,9 +77,8 @@ struct explore {
                                    subnet manager has not seen */
 };
 
-/* A struct explore of zeros but for its mads and names, which the caller keeps, is
- * empty;
- * so is one after explore_clear.
+/* A struct explore of zeros but for its mads and names, which the caller keeps,
+ * is empty; so is one after explore_clear.
  */
 void explore_clear (struct explore *e);
 

@@ -10,7 +10,8 @@
 /* leaf1 (ports 1 .. 8), leaf2; h1 and h2 at ports 1 and 2 of leaf1, h3's
  * adapters at ports 1 and 2 of leaf2; two cables between the leaves, at ports 7
  * and 8. h1's second port is free. Two switches are called spare. Of two managed
- * switches, twin has cages of two ports. h4 has a domain, and is at its port 5.
+ * switches, twin has cages of two ports. h4 has a domain, and is at its
+ * port 5.
  */
 static struct fabric *site (void)
 {

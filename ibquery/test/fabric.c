@@ -70,7 +70,8 @@ static void host_names (void)
         hosts += !rail || strstr (adapters[i].endpoint, ":1");
     }
     ok (f->nhosts == hosts, "%zu hosts", f->nhosts);
-    ok (f->nwarnings == 1 && strncmp (f->warning[0], "7 adapters do not", 17) == 0,
+    ok (f->nwarnings == 1
+            && strncmp (f->warning[0], "7 adapters do not", 17) == 0,
         "one warning of all: %s", f->warning[0]);
     for (size_t i = 0; i < f->nwarnings; i++)
         ok (strspn (f->warning[i], "\x1b\n") == 0

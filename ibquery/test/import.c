@@ -507,8 +507,9 @@ static const struct {
       "tree.dump_fts:1: 0002c90000000010 is not a switch of the topology" },
     { 0, 1, "  Lid", "SubnGet(LFT) failed on switch\n  Lid", false,
       "tree.dump_fts:2: " TROUBLE },
-    { 0, 1, "  Lid", "ibwarn: [2212] dump_unicast_tables: linear fwd tbl\n  Lid",
-      false, "tree.dump_fts:2: " TROUBLE },
+    { 0, 1, "  Lid",
+      "ibwarn: [2212] dump_unicast_tables: linear fwd tbl\n  Lid", false,
+      "tree.dump_fts:2: " TROUBLE },
     { 0, 0, "vendid", "src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1 "
       "Attr 0x11:0) bad status 110; Connection timed out\nvendid", false,
       "tree.ibnetdiscover:6: " TROUBLE },
@@ -768,7 +769,11 @@ static const struct {
     { "ibwarn: [7] mad_rpc_open_port: can't open UMAD port ((null):0)\n",
       "x:1: " TROUBLE },
     { "a new format\n", UNKNOWN },
-    { "\n", "x:1: the file is empty" },
+    { "0x0002c900000000c1 0x0025 0x0025\n",
+      "x:1: this is what opensm keeps for itself: give opensm-subnet.lst and "
+      "opensm.fdbs" },
+    { "\n", "x:1: the file is empty: see what the program printed on standard "
+            "error" },
 };
 
 static void test_refused (void)
