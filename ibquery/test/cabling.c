@@ -9,8 +9,8 @@
 
 /* leaf1 (ports 1 .. 8), leaf2; h1 and h2 at ports 1 and 2 of leaf1, h3's
  * adapters at ports 1 and 2 of leaf2; two cables between the leaves, at ports 7
- * and 8. h1's second port is free. Two switches are called spare. Of two managed
- * switches, twin has cages of two ports. h4 has a domain, and is at its
+ * and 8. h1's second port is free. Two switches are called spare. Of two
+ * managed switches, twin has cages of two ports. h4 has a domain, and is at its
  * port 5.
  */
 static struct fabric *site (void)
@@ -122,7 +122,8 @@ static const struct {
     { "a label of another kind", "twin,5/1,h1,1\n",
       "x:1: twin: the label '5/1' is not understood: give the port's number" },
     { "a cage has no third", "twin,1/5/3,h1,1\n",
-      "x:1: twin: the label '1/5/3' is not understood: give the port's number" },
+      "x:1: twin: the label '1/5/3' is not understood: give the port's "
+      "number" },
     { "a cage too far", "twin,1/34/1,h1,1\n",
       "x:1: twin: the label '1/34/1' is not understood: give the port's "
       "number" },
