@@ -14,6 +14,7 @@
 
 #include "ibquery/hosts.h"
 #include "ibquery/lines.h"
+#include "ibquery/names.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 #include "util/text.h"
@@ -27,7 +28,10 @@ static const char *const states[] = {
 
 static char *clean_copy (const char *s)
 {
-    char *copy = text_clean (xasprintf ("%.*s", FABRIC_NAME_MAX, s));
+    char *copy;
+
+    s += strspn (s, " ");
+    copy = text_clean (xasprintf ("%.*s", FABRIC_NAME_MAX, s));
 
     for (size_t len = strlen (copy); len > 0 && copy[len - 1] == ' '; len--)
         copy[len - 1] = '\0';
@@ -92,6 +96,7 @@ int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
                          unsigned int nports, const char *desc,
                          struct error *err)
 {
+    const char *name = names_find (f->names, guid);
     struct fabric_node *n;
 
     if (guid == 0 || guid == UINT64_MAX)
@@ -110,7 +115,7 @@ int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
     *n = (struct fabric_node){
         .guid = guid,
         .type = type,
-        .desc = clean_copy (desc),
+        .desc = clean_copy (name ? name : desc),
         .nports = nports,
         .first_port = f->nports,
         .host = FABRIC_NONE,
@@ -708,6 +713,7 @@ int fabric_finish (struct fabric *f, struct error *err)
 {
     uint32_t *owner;
 
+    f->names = NULL;
     if (!f->source)
         fabric_set_source (f, "", 0);
     sort (f);
@@ -743,6 +749,40 @@ uint32_t fabric_find_host (const struct fabric *f, const char *name)
     return h ? h - f->host : FABRIC_NONE;
 }
 
+/* The hosts whose names begin with a name and a '.' follow one another. */
+size_t fabric_hosts_named (const struct fabric *f, const char *name,
+                           uint32_t *first)
+{
+    size_t len = strlen (name), low = 0, high = f->nhosts, n = 0;
+
+    *first = fabric_find_host (f, name);
+    if (*first != FABRIC_NONE || len == 0)
+        return *first != FABRIC_NONE;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int order = strncmp (f->host[mid].name, name, len);
+
+        if (order < 0 || (order == 0 && f->host[mid].name[len] < '.'))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low + n < f->nhosts && !strncmp (f->host[low + n].name, name, len)
+           && f->host[low + n].name[len] == '.';
+         n++)
+        ;
+    *first = n == 1 ? low : FABRIC_NONE;
+    return n;
+}
+
+uint32_t fabric_host_named (const struct fabric *f, const char *name)
+{
+    uint32_t host;
+
+    fabric_hosts_named (f, name, &host);
+    return host;
+}
+
 uint32_t fabric_find_endpoint (const struct fabric *f, const char *name)
 {
     char host[FABRIC_NAME_MAX + 1];
@@ -754,7 +794,7 @@ uint32_t fabric_find_endpoint (const struct fabric *f, const char *name)
         return FABRIC_NONE;
     memcpy (host, name, len);
     host[len] = '\0';
-    h = fabric_find_host (f, host);
+    h = fabric_host_named (f, host);
     if (h == FABRIC_NONE
         || (name[len]
             && text_u64 (name + len + 1, 1, f->host[h].count, &rail) < 0))
@@ -835,7 +875,7 @@ uint32_t fabric_find_port (const struct fabric *f, const char *text)
     if ((node = fabric_by_guid (f, name)) != FABRIC_NONE)
         return num <= f->node[node].nports ? f->node[node].first_port + num - 1
                                            : FABRIC_NONE;
-    host = fabric_find_host (f, name);
+    host = fabric_host_named (f, name);
     for (size_t i = 0; i < f->nnodes; i++) {
         const struct fabric_node *n = &f->node[i];
         uint32_t port = n->first_port + num - 1;

@@ -163,6 +163,7 @@ struct fabric_host {
 };
 
 struct fabric_walk; /* walk.c's */
+struct node_names;
 
 struct fabric {
     char *source;        /* origin: "mlx5_0/1", "generate ..." */
@@ -170,6 +171,9 @@ struct fabric {
     uint64_t subnet;     /* the prefix of its GIDs; 0 unknown, or several: */
     uint64_t prefix[FABRIC_MAX_SUBNETS]; /* [nsubnets] ascending */
     size_t nsubnets;     /* if it was joined; else 0 */
+    const struct node_names *names; /* for nodes that are added, in place of
+                            their descriptions; the caller's; NULL: none, as
+                            after fabric_finish */
     bool part;           /* only what the paths between its hosts use */
     struct fabric_node *node;
     size_t nnodes;
@@ -258,6 +262,9 @@ struct fabric *fabric_join (struct fabric *const *part,
 
 /* Look up; FABRIC_NONE if there is no match. fabric_find_node also works while
  * the fabric is being built; fabric_by_guid takes the 16 digits of its GUID.
+ * fabric_host_named takes a host's name also without its domain, if only one
+ * host has that: so do all that follow. fabric_hosts_named returns how many
+ * have it, and the host if that is one.
  * fabric_find_endpoint takes a host's name for its first rail,
  * fabric_find_guid the GUID of its port, fabric_endpoint_at its adapter's GUID
  * and its port's number. fabric_find_end takes the same names, also with "~1"
@@ -270,6 +277,9 @@ struct fabric *fabric_join (struct fabric *const *part,
 uint32_t fabric_find_node (const struct fabric *f, uint64_t guid);
 uint32_t fabric_by_guid (const struct fabric *f, const char *digits);
 uint32_t fabric_find_host (const struct fabric *f, const char *name);
+uint32_t fabric_host_named (const struct fabric *f, const char *name);
+size_t fabric_hosts_named (const struct fabric *f, const char *name,
+                           uint32_t *first);
 uint32_t fabric_find_endpoint (const struct fabric *f, const char *name);
 uint32_t fabric_find_guid (const struct fabric *f, uint64_t guid);
 uint32_t fabric_endpoint_at (const struct fabric *f, uint64_t node_guid,
@@ -390,7 +400,10 @@ int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
 int fabric_walk_lid (const struct fabric *f, uint32_t port, unsigned int lid,
                      uint32_t *arc, struct error *err);
 
-/* The error for names that the fabric does not have. Returns -1. */
-int fabric_not_found (const char *const *name, size_t n, struct error *err);
+/* The error for names that the fabric does not have, or has with several
+ * domains. Returns -1.
+ */
+int fabric_not_found (const struct fabric *f, const char *const *name,
+                      size_t n, struct error *err);
 
 #endif /* IBQUERY_FABRIC_H */

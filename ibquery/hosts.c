@@ -54,6 +54,30 @@ static int compare_systems (const void *a, const void *b)
     return order != 0 ? order : util_compare (x->node->guid, y->node->guid);
 }
 
+/* A vendor's firmware has a description until the host sets one. */
+static bool is_nameless (const struct rail *r)
+{
+    const char *desc = r->node->desc;
+
+    return !text_is_hostname (r->name) || strstr (desc, "Mellanox Technologies")
+           || strncmp (desc, "localhost", strlen ("localhost")) == 0;
+}
+
+/* Warn of n adapters without a name, one of which is given. */
+static void warn_nameless (struct fabric *f, size_t n,
+                           const struct fabric_node *one)
+{
+    if (n == 1)
+        fabric_warn (f, "adapter %016" PRIx64 " (%s) does not tell its host's "
+                        "name: start rdma-ndd there, or name it in NodeNameMap",
+                     one->guid, one->desc);
+    else if (n > 1)
+        fabric_warn (f, "%zu adapters do not tell their host's name, one of "
+                        "them is %016" PRIx64 " (%s): start rdma-ndd on the "
+                        "hosts, or name them in NodeNameMap",
+                     n, one->guid, one->desc);
+}
+
 static void name_by_guid (struct rail *r, uint64_t guid)
 {
     snprintf (r->name, sizeof (r->name), "%016" PRIx64, guid);
@@ -61,11 +85,12 @@ static void name_by_guid (struct rail *r, uint64_t guid)
 }
 
 /* Find the connected adapter ports that belong to a host and are usable. Return
- * their number. A vendor's firmware has a description until the host sets one.
+ * their number.
  */
 static size_t find_rails (struct fabric *f, struct rail *rail)
 {
-    size_t n = 0;
+    const struct fabric_node *nameless = NULL;
+    size_t n = 0, count = 0;
 
     for (size_t i = 0; i < f->nports; i++) {
         const struct fabric_port *p = &f->port[i];
@@ -80,14 +105,10 @@ static size_t find_rails (struct fabric *f, struct rail *rail)
                             .named = true };
         snprintf (r->name, sizeof (r->name), "%.*s",
                   (int)strcspn (node->desc, " "), node->desc);
-        if (!text_is_hostname (r->name)
-            || strstr (node->desc, "Mellanox Technologies")
-            || strncmp (node->desc, "localhost", strlen ("localhost")) == 0) {
+        if (is_nameless (r)) {
             name_by_guid (r, node->guid);
-            fabric_warn (f,
-                         "adapter %016" PRIx64 " (%s) does not tell its "
-                         "host's name",
-                         node->guid, node->desc);
+            count += node != nameless;
+            nameless = node;
         }
         up = fabric_is_up (f, &f->link[p->link]);
         if (up && p->lid != 0)
@@ -99,6 +120,7 @@ static size_t find_rails (struct fabric *f, struct rail *rail)
                          r->name, node->guid, p->num,
                          up ? "has no LID" : "is not active");
     }
+    warn_nameless (f, count, nameless);
     return n;
 }
 

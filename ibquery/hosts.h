@@ -4,9 +4,9 @@
  *
  * A host's name is the first word of its NodeDescription ("node1 HCA-1", "node1
  * mlx5_0"); several adapters or ports with one name are its rails. An adapter
- * whose description contains no host name is named by its GUID, with a warning.
- * So are adapters with equal descriptions on different cards (by
- * SystemImageGUID), since no host has two devices with one name: the ports of
+ * whose description contains no host name is named by its GUID; one warning
+ * is of them all. So are adapters with equal descriptions on different cards
+ * (by SystemImageGUID), since no host has two devices with one name: the ports of
  * one card are then the rails of one host, named by the card's smallest GUID.
  *
  * A SHARP aggregation node is not a host, and its cable counts as a switch

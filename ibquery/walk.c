@@ -400,7 +400,7 @@ static int list_endpoints (struct end_list *e, uint32_t first, uint32_t count)
 /* Return 0; 1 if the name is not in the fabric; -1 as above. */
 static int list_name (struct end_list *e, const char *name)
 {
-    uint32_t host = fabric_find_host (e->f, name);
+    uint32_t host = fabric_host_named (e->f, name);
     uint32_t id = fabric_find_end (e->f, name);
 
     if (host != FABRIC_NONE)
@@ -411,10 +411,21 @@ static int list_name (struct end_list *e, const char *name)
     return strchr (name, '~') ? list_end (e, id) : list_endpoints (e, id, 1);
 }
 
-int fabric_not_found (const char *const *name, size_t n, struct error *err)
+int fabric_not_found (const struct fabric *f, const char *const *name,
+                      size_t n, struct error *err)
 {
-    char *list = hostlist_fold (name, n);
+    char *list;
 
+    for (size_t i = 0; i < n; i++) {
+        uint32_t host;
+        size_t count = fabric_hosts_named (f, name[i], &host);
+
+        if (count > 1)
+            return error_input (err, "%s: hosts of the fabric have this name "
+                                     "with %zu domains: give one with its "
+                                     "domain", name[i], count);
+    }
+    list = hostlist_fold (name, n);
     error_input (err, "not in the fabric: %s", list);
     free (list);
     return -1;
@@ -440,7 +451,7 @@ static struct pathset *make_pathset (const struct fabric *f, bool lids,
             error_input (err, "%s is named twice", name[i]);
     }
     if (rc >= 0 && nmissing > 0)
-        fabric_not_found (missing, nmissing, err);
+        fabric_not_found (f, missing, nmissing, err);
     else if (rc >= 0)
         ps = pathset_create (fabric_network (f), e.list, e.n, err);
     free (missing);

@@ -25,7 +25,18 @@ enum {
     LATENCIES_BYTES_MAX = 1 << 30,
 };
 
-struct fabric *inputs_open (const char *paths)
+/* The same of n files. */
+static struct fabric *open_files (const struct inputs *in,
+                                  const char *const *path, size_t n)
+{
+    struct node_names *names = inputs_names (in, in->names);
+    struct fabric *f = need (import_open (path, n, names, &fault));
+
+    names_destroy (names);
+    return f;
+}
+
+struct fabric *inputs_open (const struct inputs *in, const char *paths)
 {
     const char **list = NULL;
     char path[TEXT_PATH];
@@ -36,7 +47,7 @@ struct fabric *inputs_open (const char *paths)
         list = xgrow (list, n, sizeof (*list));
         list[n++] = xstrdup (path);
     }
-    f = need (import_open (list, n, &fault));
+    f = open_files (in, list, n);
     for (size_t i = 0; i < n; i++)
         free ((char *)list[i]);
     free (list);
@@ -54,8 +65,8 @@ void inputs_fabric (struct inputs *in)
         if (in->fabric_path)
             die_input ("-f and %s are both given", SHOWN (in->operand[0]));
         in->fabric_path = in->operand[0];
-        in->fabric = need (import_open ((const char *const *)in->operand,
-                                        (size_t)in->noperands, &fault));
+        in->fabric = open_files (in, (const char *const *)in->operand,
+                                 (size_t)in->noperands);
         return;
     }
     if (!in->fabric_path) {
@@ -66,7 +77,7 @@ void inputs_fabric (struct inputs *in)
             if (access (path, F_OK) < 0)
                 die_input ("-f FABRIC is missing, and there is no %s", path);
     }
-    in->fabric = inputs_open (in->fabric_path);
+    in->fabric = inputs_open (in, in->fabric_path);
 }
 
 #ifdef HAVE_LEDGER
@@ -312,6 +323,21 @@ char *inputs_text (const char *option, const char *list)
         error_prefix (&fault, "--%s", option);
     file_close_input (fp);
     return need (text);
+}
+
+struct node_names *inputs_names (const struct inputs *in, const char *path)
+{
+    struct node_names *names = NULL;
+    struct site site = { 0 };
+
+    if (!path) {
+        need_ok (site_read (&site, in->conf, 0, &fault));
+        path = site.node_name_map;
+    }
+    if (*path)
+        names = need (names_load (path, &fault));
+    site_clear (&site);
+    return names;
 }
 
 struct hostlist inputs_hostlist (const char *option, const char *list,

@@ -163,6 +163,10 @@ static const struct {
     { TAKES_LEDGER,
       { { "ledger", 'L', "FILE", opt_string, FIELD (ledger_path),
           "the ledger (default: Ledger of pmm.conf)" } } },
+    { TAKES_FILES,
+      { { "node-name-map", 0, "FILE", opt_string, FIELD (names),
+          "names of nodes, as opensm has them (default: NodeNameMap of "
+          "pmm.conf)" } } },
     { TAKES_CONF | TAKES_FABRIC | TAKES_BASELINES | TAKES_LEDGER,
       { { "conf", 0, "FILE", opt_string, FIELD (conf),
           "take this for pmm.conf" } } },

@@ -17,6 +17,7 @@
 #include "core/plan/plan.h"
 #include "core/samples/samples.h"
 #include "ibquery/fabric.h"
+#include "ibquery/names.h"
 #include "prolog/ledger/ledger.h"
 #include "util/error.h"
 #include "util/file.h"
@@ -39,6 +40,7 @@ struct inputs {
     /* from the options; NULL: not given */
     const char *conf, *fabric_path, *plan_path, *samples_path, *output;
     const char *ledger_path;
+    const char *names;     /* a node-name-map */
     struct strings baseline;
     bool json;             /* also by --format json */
     int format;            /* 0: text, 1: json */
@@ -69,7 +71,7 @@ enum verb_takes {
     TAKES_OUTPUT = 64,
     TAKES_COLOUR = 256,  /* --color: it prints levels */
     TAKES_LEDGER = 128,  /* -L; the verb opens it by inputs_ledger */
-    TAKES_FILES = 512,   /* operands instead of -f */
+    TAKES_FILES = 512,   /* operands instead of -f; --node-name-map */
 };
 
 /* Where pmm --help lists it. */
@@ -153,7 +155,7 @@ int need_ok (int rc);
 void inputs_fabric (struct inputs *in);
 
 /* Load the fabric of a list of files. */
-struct fabric *inputs_open (const char *paths);
+struct fabric *inputs_open (const struct inputs *in, const char *paths);
 
 /* Open the ledger of -L, or the Ledger of pmm.conf. */
 void inputs_ledger (struct inputs *in, enum ledger_mode mode);
@@ -221,6 +223,11 @@ struct baseline *inputs_baseline (const struct fabric *f, const char *path,
  * `option` is for the error.
  */
 char *inputs_text (const char *option, const char *list);
+
+/* The names of nodes in a node-name-map, that of NodeNameMap in pmm.conf if path
+ * is NULL, as names_load. NULL: there is none. The caller calls names_destroy.
+ */
+struct node_names *inputs_names (const struct inputs *in, const char *path);
 
 /* The names, at most max, in a LIST or @FILE; hostlist_clear frees them. */
 struct hostlist inputs_hostlist (const char *option, const char *list,

@@ -384,7 +384,7 @@ static int write_against (struct inputs *in, const struct topology_model *m)
     struct against *a;
     bool agrees;
 
-    in->fabric = inputs_open (given.against);
+    in->fabric = inputs_open (in, given.against);
     a = against_compare (in->fabric, m);
     agrees = a->nhosts + a->nways + a->nstrangers == 0;
     if (formats[given.format].write == show_json)

@@ -214,7 +214,7 @@ static bool slow_switch (const struct fabric *f, const char *name, double ns,
 static bool slow_host (const struct fabric *f, const char *name, double ns,
                        struct truth *t)
 {
-    uint32_t host = fabric_find_host (f, name);
+    uint32_t host = fabric_host_named (f, name);
 
     if (host == FABRIC_NONE)
         return false;
@@ -418,7 +418,7 @@ static void run_probes (struct inputs *in)
     make_noise (in->ps, &opts, &t);
     make_loopbacks (in->fabric, in->ps, &opts, &t);
     if (given.misroute.n > 0) {
-        twisted = inputs_open (in->fabric_path);
+        twisted = inputs_open (in, in->fabric_path);
         for (size_t i = 0; i < given.misroute.n; i++)
             misroute (twisted, given.misroute.v[i]);
         ps = need (pathset_on (in->ps, fabric_network (twisted), &fault));

@@ -50,6 +50,27 @@ while read -r lid; do
     on_host h0001 ibroute "$lid" >>routes </dev/null
 done < <(sed -n 's/^Switch.* lid \([0-9]*\) lmc.*/\1/p' net)
 same "... switch by switch" net routes
+
+# The names that a node-name-map has for a switch and for an adapter.
+pmm fabric show -f live --json | jq -r '[.links[] | .a, .b] |
+    (map(select(.name | test("s1-0001"))), map(select(.name | test("h0002")))) |
+    .[0].guid' | { read -r s; read -r h; printf '# by GUID\n0x%s "leaf A"\n' "$s"
+    printf '0x%s "first mlx5_0"\n0x99 "sold"\n' "$h"; } >map
+echo "NodeNameMap = $PWD/map" >conf
+on_host h0001 pmm fabric read --node-name-map "$PWD/map" >named
+on_host h0001 pmm fabric read --conf "$PWD/conf" >named2
+pmm fabric import --node-name-map map net fts -o named3
+pmm fabric import --conf conf net fts -o named4
+for file in named named2 named3 named4; do
+    is "$(hash_of $file) $(pmm path -f $file first h0001 | grep -c 'leaf A')" \
+        "$(hash_of live) 4" "$file: the fabric, with names of a node-name-map"
+done
+on_host h0001 pmm fabric read --node-name-map "$PWD/map" --hosts first,h0001 >named5
+like "$(pmm path -f named5 first h0001)" 'leaf A' "... and a part of it"
+echo 'leaf A' >>map
+pmm fabric import --conf conf net fts -o none 2>err
+is "$? $(<err)" "2 pmm fabric import: $PWD/map:5: not 0xGUID \"NAME\"" \
+    "a line of no map"
 pmm fabric export -f live --format ibnetdiscover -o net2
 pmm fabric export -f live --format lfts -o fts2
 same "exported" net2 fts2

@@ -79,6 +79,8 @@ const struct conf_option site_options[] = {
       "the fabric emulator's socket, for Transport=emu" },
     { "NodeMap", CONF_PATH, FIELD (node_map), "",
       "a map of nodes to endpoints, where names and GUIDs do not tell" },
+    { "NodeNameMap", CONF_PATH, FIELD (node_name_map), "",
+      "names of switches and adapters, as opensm has them (node-name-map)" },
     { "Repeats", CONF_INT, FIELD (repeats), "5",
       "round trips of a probe from either side", .min = 1 },
     { "PingBytes", CONF_INT, FIELD (ping_bytes), "64",

@@ -44,7 +44,7 @@ struct site {
     char *port_rate;
 
     /* the measurement */
-    char *transport, *emu_socket, *node_map;
+    char *transport, *emu_socket, *node_map, *node_name_map;
     int repeats, ping_bytes, extra_rounds, base_lids, confirm_rounds;
 
     /* verbs */

@@ -5,10 +5,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "util/alloc.h"
 #include "util/file.h"
 #include "util/sort.h"
+
+/* How a managed switch's description begins. */
+#define MANAGED "MF0;"
 
 enum {
     MAX_FILE = 1 << 28,
@@ -16,19 +20,25 @@ enum {
     FIELDS = 5, /* that are used */
 };
 
-/* A name, and a node (or a port) that has it. */
+/* A name, and a node that has it. */
 struct called {
-    const char *name;
+    char *name;
     uint32_t node;
+};
+
+struct names {
+    struct called *v; /* sorted once all are in */
+    size_t n;
 };
 
 struct cabling_reader {
     struct cabling *c;
-    struct called *by_name; /* sorted */
-    size_t nnames;
+    struct names whole, brief; /* of nodes */
     char *text;
-    unsigned int number;    /* of the line */
-    unsigned int *line_of;  /* by port: the line that names it; 0: none */
+    char separator;            /* of fields; 0: not known yet */
+    unsigned int number;       /* of the line */
+    unsigned int *line_of;     /* by port: the line that names it; 0: none */
+    bool *unsure;              /* by port: what is to be there is not known */
 };
 
 static int compare_called (const void *a, const void *b)
@@ -39,6 +49,45 @@ static int compare_called (const void *a, const void *b)
     return order ? order : util_compare (x->node, y->node);
 }
 
+static void add_name (struct names *names, char *name, uint32_t node)
+{
+    names->v = xgrow (names->v, names->n, sizeof (*names->v));
+    names->v[names->n++] = (struct called){ name, node };
+}
+
+static void sort_names (struct names *names)
+{
+    if (names->n > 0)
+        qsort (names->v, names->n, sizeof (*names->v), compare_called);
+}
+
+static void clear_names (struct names *names)
+{
+    for (size_t i = 0; i < names->n; i++)
+        free (names->v[i].name);
+    free (names->v);
+}
+
+/* NAME of a managed switch, "MF0;NAME:MODEL/U1", or a host's name without its
+ * domain. NULL: there is none.
+ */
+static char *brief_name (const struct fabric *f, const struct fabric_node *n)
+{
+    const char *name = n->desc;
+    size_t len = 0;
+
+    if (n->host != FABRIC_NONE) {
+        name = f->host[n->host].name;
+        len = strcspn (name, ".");
+    }
+    else if (n->type == NODE_SWITCH
+             && strncmp (name, MANAGED, strlen (MANAGED)) == 0) {
+        name += strlen (MANAGED);
+        len = strcspn (name, ":");
+    }
+    return len > 0 && name[len] ? xasprintf ("%.*s", (int)len, name) : NULL;
+}
+
 /* Index nodes by description, by the name in texts if that is different, and by
  * host name.
  */
@@ -46,47 +95,91 @@ static void index_names (struct cabling_reader *r)
 {
     const struct fabric *f = r->c->f;
 
-    r->by_name = xarray (3 * f->nnodes, sizeof (*r->by_name));
     for (uint32_t i = 0; i < f->nnodes; i++) {
         const struct fabric_node *n = &f->node[i];
+        char *brief = brief_name (f, n);
 
-        r->by_name[r->nnames++] = (struct called){ n->desc, i };
+        add_name (&r->whole, xstrdup (n->desc), i);
         if (strcmp (n->name, n->desc) != 0)
-            r->by_name[r->nnames++] = (struct called){ n->name, i };
+            add_name (&r->whole, xstrdup (n->name), i);
         if (n->host != FABRIC_NONE
             && strcmp (f->host[n->host].name, n->desc) != 0)
-            r->by_name[r->nnames++]
-                = (struct called){ f->host[n->host].name, i };
+            add_name (&r->whole, xstrdup (f->host[n->host].name), i);
+        if (brief)
+            add_name (&r->brief, brief, i);
     }
-    qsort (r->by_name, r->nnames, sizeof (*r->by_name), compare_called);
+    sort_names (&r->whole);
+    sort_names (&r->brief);
 }
 
-/* The first of the nodes that have a name; there are *n. */
-static const struct called *find_nodes (const struct cabling_reader *r,
+/* The first of the nodes that have a name; there are *n, NULL if none. */
+static const struct called *find_nodes (const struct names *names,
                                         const char *name, size_t *n)
 {
-    size_t low = 0, high = r->nnames;
+    size_t low = 0, high = names->n;
 
     while (low < high) {
         size_t mid = low + (high - low) / 2;
 
-        if (strcmp (r->by_name[mid].name, name) < 0)
+        if (strcmp (names->v[mid].name, name) < 0)
             low = mid + 1;
         else
             high = mid;
     }
-    for (*n = 0; low + *n < r->nnames
-                 && strcmp (r->by_name[low + *n].name, name) == 0;
+    for (*n = 0; low + *n < names->n
+                 && strcmp (names->v[low + *n].name, name) == 0;
          ++*n)
         ;
-    return &r->by_name[low];
+    return *n > 0 ? &names->v[low] : NULL;
+}
+
+/* Whether each cage of a switch has two ports: it has as many as Quantum-2, or
+ * as Quantum with all of its split, with one for SHARP or not; or its cables
+ * say so.
+ */
+static bool has_twins (const struct fabric *f, const struct fabric_node *n)
+{
+    unsigned int ports = n->nports & ~1U;
+
+    if (ports == 64 || ports == 80)
+        return true;
+    for (uint32_t i = n->first_port; i < n->first_port + n->nports; i++) {
+        uint32_t link = f->port[i].link;
+
+        if (link != FABRIC_NONE
+            && f->link_info[link].cage[f->link[link].b == i] != 0)
+            return true;
+    }
+    return false;
+}
+
+/* The number of a port that is labelled as switches do: ASIC/CAGE/PORT, where a
+ * cage has two, else ASIC/PORT; "IB" may come first. 0: not understood.
+ */
+static unsigned int labelled (const struct fabric *f,
+                              const struct fabric_node *n, const char *text)
+{
+    unsigned int cage, port = 0;
+    int end = 0;
+
+    if (strncasecmp (text, "IB", 2) == 0)
+        text += 2;
+    if (strncmp (text, "1/", 2) != 0 || strspn (text, "0123456789/") > 8)
+        return 0;
+    if (!has_twins (f, n))
+        return sscanf (text, "1/%u%n", &port, &end) == 1 && !text[end] ? port
+                                                                       : 0;
+    if (sscanf (text, "1/%u/%u%n", &cage, &port, &end) != 2 || text[end]
+        || cage == 0 || port == 0 || port > 2)
+        return 0;
+    return 2 * (cage - 1) + port;
 }
 
 /* Whether PORT may mean this port of the node: its number, its device, both as
  * "mlx5_0/1", or nothing.
  */
-static bool fits (const struct fabric_node *n, unsigned int num,
-                  const char *text)
+static bool fits (const struct fabric *f, const struct fabric_node *n,
+                  unsigned int num, const char *text)
 {
     const char *device = strchr (n->desc, ' ');
     size_t len = device ? strlen (++device) : 0;
@@ -96,7 +189,7 @@ static bool fits (const struct fabric_node *n, unsigned int num,
     if (strcmp (text, number) == 0)
         return true;
     if (n->type == NODE_SWITCH)
-        return false;
+        return labelled (f, n, text) == num;
     if (!*text)
         return true;
     return len > 0 && strncmp (text, device, len) == 0
@@ -104,14 +197,23 @@ static bool fits (const struct fabric_node *n, unsigned int num,
                || (text[len] == '/' && strcmp (text + len + 1, number) == 0));
 }
 
+static int no_port (const struct fabric_node *n, const char *node,
+                    const char *port, struct error *err)
+{
+    return n->type == NODE_SWITCH && strchr (port, '/')
+               ? error_input (err, "%s: the label '%s' is not understood: give "
+                                   "the port's number", node, port)
+               : error_input (err, "%s has no port '%s'", node, port);
+}
+
 /* The port that two fields name: the only one that fits, or the only one of
- * those that has a cable.
+ * those that has a cable. FABRIC_NONE if no node has the name.
  */
 static int find_port (struct cabling_reader *r, const char *node,
                       const char *port, uint32_t *id, struct error *err)
 {
     const struct fabric *f = r->c->f;
-    const struct called by_guid = { node, fabric_by_guid (f, node) };
+    const struct called by_guid = { NULL, fabric_by_guid (f, node) };
     const struct called *v = &by_guid;
     unsigned int count = 0, cabled = 0;
     size_t n = by_guid.node != FABRIC_NONE;
@@ -119,16 +221,15 @@ static int find_port (struct cabling_reader *r, const char *node,
     if (!*node)
         return error_input (err, "a switch or host has no name");
     if (n == 0)
-        v = find_nodes (r, node, &n);
+        v = find_nodes (&r->whole, node, &n);
+    if (n == 0)
+        v = find_nodes (&r->brief, node, &n);
+    *id = FABRIC_NONE;
     if (n == 0) {
         struct cabling *c = r->c;
-        size_t i = c->nabsent++;
 
-        c->absent = xgrow (c->absent, i, sizeof (*c->absent));
-        c->absent_node = xgrow (c->absent_node, i, sizeof (*c->absent_node));
-        c->absent[i] = xasprintf ("%s%s%s", node, *port ? "/" : "", port);
-        c->absent_node[i] = xstrdup (node);
-        *id = f->nports + i;
+        c->absent = xgrow (c->absent, c->nabsent, sizeof (*c->absent));
+        c->absent[c->nabsent++] = xstrdup (node);
         return 0;
     }
     for (size_t i = 0; i < n; i++) {
@@ -138,7 +239,7 @@ static int find_port (struct cabling_reader *r, const char *node,
             uint32_t at = of->first_port + num - 1;
             bool has_cable = f->port[at].link != FABRIC_NONE;
 
-            if (!fits (of, num, port))
+            if (!fits (f, of, num, port))
                 continue;
             if (has_cable || cabled == 0)
                 *id = at;
@@ -147,7 +248,7 @@ static int find_port (struct cabling_reader *r, const char *node,
         }
     }
     if (count == 0)
-        return error_input (err, "%s has no port '%s'", node, port);
+        return no_port (&f->node[v->node], node, port, err);
     if (count > 1 && cabled != 1)
         return error_input (err, "%s port '%s' may be %u ports", node, port,
                             count);
@@ -157,78 +258,118 @@ static int find_port (struct cabling_reader *r, const char *node,
 /* Whether *p ends a field. If a quote is written twice, *p moves to the second
  * one.
  */
-static bool ends_field (char **p, bool quoted)
+static bool ends_field (char **p, bool quoted, char separator)
 {
     if (!quoted)
-        return !**p || strchr (",;\t", **p);
+        return !**p || **p == separator;
     if (**p != '"')
         return false;
     ++*p;
     return **p != '"';
 }
 
-/* Copy the next field of the line; *s moves after it, or is NULL at the end. */
-static int next_field (char **s, char field[MAX_FIELD + 1], struct error *err)
+/* Whether the ';' behind so much of a field is of a managed switch's name. */
+static bool is_managed (const char *field, size_t len)
 {
-    char *p = *s + strspn (*s, " ");
+    return len + 1 == strlen (MANAGED) && strncmp (field, MANAGED, len) == 0;
+}
+
+/* Copy the next field of the line, without the blanks around it; *s moves after
+ * it, or is NULL at the end.
+ */
+static int next_field (char **s, char separator, char field[MAX_FIELD + 1],
+                       struct error *err)
+{
+    const char *blanks = separator == '\t' ? " " : " \t";
+    char *p = *s + strspn (*s, blanks);
     bool quoted = *p == '"';
     size_t len = 0;
 
-    for (p += quoted; !ends_field (&p, quoted); p++) {
+    for (p += quoted; !ends_field (&p, quoted, separator)
+                      || (*p == ';' && !quoted && is_managed (field, len));
+         p++) {
         if (!*p)
             return error_input (err, "a quote is not closed");
+        if (len == 0 && strchr (blanks, *p))
+            continue;
         if (len == MAX_FIELD)
             return error_input (err, "a field is longer than %d bytes",
                                 MAX_FIELD);
         field[len++] = *p;
     }
-    while (!quoted && len > 0 && field[len - 1] == ' ')
+    while (len > 0 && strchr (blanks, field[len - 1]))
         len--;
     field[len] = '\0';
-    p += strspn (p, " ");
-    if (*p && !strchr (",;\t", *p))
+    p += strspn (p, blanks);
+    if (*p && *p != separator)
         return error_input (err, "\"%.20s\" follows a quote", p);
     *s = *p ? p + 1 : NULL;
     return 0;
 }
 
+/* How often a separator may be one in a line. */
+static size_t count_fields (const char *line, char separator)
+{
+    bool quoted = false;
+    size_t n = 0;
+
+    for (const char *p = line; *p; p++) {
+        if (*p == '"')
+            quoted = !quoted;
+        n += *p == separator && !quoted
+             && (p - line < 3 || !is_managed (p - 3, 3));
+    }
+    return n;
+}
+
+/* The first line tells what separates the fields of all: what is most often in
+ * it, or comes first.
+ */
+static char find_separator (const char *line)
+{
+    char best = ',';
+
+    for (const char *s = "\t;"; *s; s++) {
+        size_t n = count_fields (line, *s), most = count_fields (line, best);
+
+        if (n > most || (n == most && n > 0
+                         && strchr (line, *s) < strchr (line, best)))
+            best = *s;
+    }
+    return best;
+}
+
 static int claim (struct cabling_reader *r, uint32_t port, struct error *err)
 {
-    char name[2 * MAX_FIELD + 2];
-
-    cabling_port_name (r->c, port, name, sizeof (name));
+    if (port == FABRIC_NONE)
+        return 0;
     if (r->line_of[port])
-        return error_input (err, "%s has a cable in line %u already", name,
-                            r->line_of[port]);
+        return error_input (err, "%s has a cable in line %u already",
+                            PORT_NAME (r->c->f, port), r->line_of[port]);
     r->line_of[port] = r->number;
     return 0;
 }
 
-/* The same check for absent ports: each has a new id every time it is named. */
-static int check_absent (struct cabling_reader *r, struct error *err)
+/* A cable; where an end is not in the fabric, the other may have any. */
+static void take_cable (struct cabling_reader *r, uint32_t a, uint32_t b,
+                        const char *label)
 {
-    const struct cabling *c = r->c;
-    struct called *v = xarray (c->nabsent, sizeof (*v));
-    int rc = 0;
+    struct cabling *c = r->c;
 
-    for (size_t i = 0; i < c->nabsent; i++)
-        v[i] = (struct called){ c->absent[i], c->f->nports + i };
-    qsort (v, c->nabsent, sizeof (*v), compare_called);
-    for (size_t i = 1; i < c->nabsent && rc == 0; i++)
-        if (strcmp (v[i - 1].name, v[i].name) == 0) {
-            r->number = r->line_of[v[i].node];
-            rc = error_input (err, "%s has a cable in line %u already",
-                              v[i].name, r->line_of[v[i - 1].node]);
-        }
-    free (v);
-    return rc;
+    if (a == FABRIC_NONE || b == FABRIC_NONE) {
+        if (a != b)
+            r->unsure[a == FABRIC_NONE ? b : a] = true;
+        return;
+    }
+    c->line = xgrow (c->line, c->nlines, sizeof (*c->line));
+    c->line[c->nlines++]
+        = (struct cabling_line){ r->number, a, b, xstrdup (label) };
 }
 
 static int read_line (struct cabling_reader *r, char *line, struct error *err)
 {
     static const char digits[] = "0123456789";
     char field[FIELDS][MAX_FIELD + 1] = { "" };
-    struct cabling *c = r->c;
     char *next = line;
     uint32_t a, b;
     int n = 0;
@@ -241,8 +382,10 @@ static int read_line (struct cabling_reader *r, char *line, struct error *err)
     line += strspn (line, " \t");
     if (!*line || *line == '#')
         return 0;
+    if (!r->separator)
+        r->separator = find_separator (line);
     for (; next && n < FIELDS; n++)
-        if (next_field (&next, field[n], err) < 0)
+        if (next_field (&next, r->separator, field[n], err) < 0)
             return -1;
     if (n < 4)
         return error_input (err, "%d fields are not a cable: "
@@ -254,13 +397,11 @@ static int read_line (struct cabling_reader *r, char *line, struct error *err)
     if (find_port (r, field[0], field[1], &a, err) < 0
         || find_port (r, field[2], field[3], &b, err) < 0)
         return -1;
-    if (a == b)
+    if (a == b && a != FABRIC_NONE)
         return error_input (err, "both ends are one port");
     if (claim (r, a, err) < 0 || claim (r, b, err) < 0)
         return -1;
-    c->line = xgrow (c->line, c->nlines, sizeof (*c->line));
-    c->line[c->nlines++]
-        = (struct cabling_line){ r->number, a, b, xstrdup (field[4]) };
+    take_cable (r, a, b, field[4]);
     return 0;
 }
 
@@ -268,11 +409,9 @@ static int read_lines (struct cabling_reader *r, size_t len, struct error *err)
 {
     char *end = r->text + len, *newline;
     char *p = r->text;
-    size_t lines = 1;
 
-    for (size_t i = 0; i < len; i++)
-        lines += r->text[i] == '\n';
-    r->line_of = xcalloc (r->c->f->nports + 2 * lines, sizeof (*r->line_of));
+    r->line_of = xcalloc (r->c->f->nports, sizeof (*r->line_of));
+    r->unsure = xcalloc (r->c->f->nports, sizeof (*r->unsure));
     if (len >= 3 && memcmp (p, "\xef\xbb\xbf", 3) == 0)
         p += 3; /* the byte order mark that spreadsheets write */
     for (; p < end; p = newline + 1) {
@@ -291,16 +430,32 @@ static int read_lines (struct cabling_reader *r, size_t len, struct error *err)
         if (read_line (r, p, err) < 0)
             return -1;
     }
-    return r->c->nlines > 0 ? check_absent (r, err)
-                            : error_input (err, "no cables are listed");
+    return r->c->nlines + r->c->nabsent > 0
+               ? 0
+               : error_input (err, "no cables are listed");
 }
 
-static void compare (struct cabling *c)
+/* Leave out the cables of ports of which it is not known what they should have.
+ */
+static void keep_sure (struct cabling *c, const bool *unsure)
+{
+    struct pairs *lost = &c->found.lost;
+    size_t n = 0;
+
+    for (size_t i = 0; i < lost->n; i++) {
+        const struct fabric_link *l = &c->f->link[lost->v[i].a];
+
+        if (!unsure[l->a] && !unsure[l->b])
+            lost->v[n++] = lost->v[i];
+    }
+    lost->n = n;
+}
+
+static void compare (struct cabling *c, const bool *unsure)
 {
     const struct fabric *f = c->f;
-    size_t nports = f->nports + c->nabsent;
     struct pairs is = { 0 }, wanted = { 0 };
-    bool *is_host = xcalloc (nports, sizeof (*is_host));
+    bool *is_host = xcalloc (f->nports, sizeof (*is_host));
 
     for (size_t i = 0; i < f->nlinks; i++)
         pairs_add (&is, f->link[i].a, f->link[i].b);
@@ -308,7 +463,8 @@ static void compare (struct cabling *c)
         pairs_add (&wanted, c->line[i].a, c->line[i].b);
     for (size_t i = 0; i < f->nports; i++)
         is_host[i] = f->node[f->port[i].node].type != NODE_SWITCH;
-    cables_compare (&c->found, &is, &wanted, is_host, nports);
+    cables_compare (&c->found, &is, &wanted, is_host, f->nports);
+    keep_sure (c, unsure);
     free (is.v);
     free (wanted.v);
     free (is_host);
@@ -331,11 +487,13 @@ struct cabling *cabling_read (const struct fabric *f, FILE *fp,
         if ((rc = read_lines (&r, len, err)) < 0)
             error_prefix (err, "%s:%u", name, r.number ? r.number : 1);
         else
-            compare (c);
+            compare (c, r.unsure);
     }
-    free (r.by_name);
+    clear_names (&r.whole);
+    clear_names (&r.brief);
     free (r.text);
     free (r.line_of);
+    free (r.unsure);
     if (rc == 0)
         return c;
     cabling_destroy (c);
@@ -348,22 +506,10 @@ void cabling_destroy (struct cabling *c)
         return;
     for (size_t i = 0; i < c->nlines; i++)
         free (c->line[i].label);
-    for (size_t i = 0; i < c->nabsent; i++) {
+    for (size_t i = 0; i < c->nabsent; i++)
         free (c->absent[i]);
-        free (c->absent_node[i]);
-    }
     free (c->line);
     free (c->absent);
-    free (c->absent_node);
     cables_clear (&c->found);
     free (c);
-}
-
-void cabling_port_name (const struct cabling *c, uint32_t port, char *buf,
-                        size_t size)
-{
-    if (port < c->f->nports)
-        fabric_port_name (c->f, port, buf, size);
-    else
-        snprintf (buf, size, "%s", c->absent[port - c->f->nports]);
 }

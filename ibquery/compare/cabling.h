@@ -6,14 +6,17 @@
  *
  *     NODE,PORT,NODE,PORT[,LABEL[,...]]
  *
- * A comma, a semicolon or a tab ends a field. Inside double quotes they belong
- * to the field, and a quote is written twice. Blanks around a field are
- * ignored. Empty lines and lines that start with # are skipped, and so is the
- * first line if neither of its ports contains a digit (a headline). LABEL is
- * the text on the cable's label; the rest of the line is ignored.
+ * A comma, a semicolon or a tab ends a field: one of them in the whole file,
+ * which its first line tells. Inside double quotes they belong to the field,
+ * and a quote is written twice. Blanks around a name are ignored. Empty lines
+ * and lines that start with # are skipped, and so is the first line if neither
+ * of its ports contains a digit (a headline). LABEL is the text on the cable's
+ * label; the rest of the line is ignored.
  *
- * NODE is a host name, a NodeDescription or a GUID of 16 digits. PORT is a
- * number. For a host it may also be "mlx5_0" or "HCA-1" (the rest of the
+ * NODE is a host name, also without its domain, a NodeDescription, NAME of
+ * "MF0;NAME:MODEL/U1", or a GUID of 16 digits. PORT is a number, for a switch
+ * also a label as MLNX-OS has it: 1/CAGE/PORT where a cage has two ports, else
+ * 1/PORT. For a host it may also be "mlx5_0" or "HCA-1" (the rest of the
  * description), "mlx5_0/1", or empty, if only one port fits, or only one of
  * those that fit has a cable.
  */
@@ -34,15 +37,14 @@ struct cabling_line {
     char *label;         /* "" if there is none */
 };
 
-/* Ports 0 .. f->nports - 1 are the fabric's. They are followed by the ports
- * that the table names on nodes that are not in the fabric.
+/* A line with a node that is not in the fabric is no cable, and what its other
+ * end has is not too many.
  */
 struct cabling {
     const struct fabric *f;    /* the caller's */
     struct cabling_line *line; /* the cables wanted */
     size_t nlines;
-    char **absent;             /* ports of no node, as "NODE/PORT" */
-    char **absent_node;        /* the node of each of them */
+    char **absent;             /* nodes that are not in the fabric */
     size_t nabsent;
     struct cables found;       /* from the actual links to the wanted */
 };
@@ -55,9 +57,5 @@ struct cabling {
 struct cabling *cabling_read (const struct fabric *f, FILE *fp,
                               const char *name, struct error *err);
 void cabling_destroy (struct cabling *c);
-
-/* Write "h0001 mlx5_0/1" or "leaf 1/12", in the fabric or not. */
-void cabling_port_name (const struct cabling *c, uint32_t port, char *buf,
-                        size_t size);
 
 #endif /* IBQUERY_CABLING_H */

@@ -17,12 +17,13 @@ enum {
     TABLES_MIN = 1 << 26, /* bytes that tables may use in any case */
 };
 
-struct draft *draft_create (void)
+struct draft *draft_create (const struct node_names *names)
 {
     struct draft *d = xcalloc (1, sizeof (*d));
 
     d->allowed = TABLES_MIN;
     d->f = fabric_create ();
+    d->f->names = names;
     d->lid = xcalloc (LIDS, sizeof (*d->lid));
     return d;
 }

@@ -190,9 +190,11 @@ int place_input (const struct place *at, struct error *err, const char *fmt,
 
 /* Take something from *p. If it is there, return true and move *p after it;
  * else the position of *p is undefined. Numbers are at most max. scan_to
- * searches for the first occurrence.
+ * searches for the first occurrence. A blank in words stands for any number of
+ * blanks and tabs, as a terminal or a web page makes them, and '%' for digits.
  */
 bool scan_text (char **p, const char *text);
+bool scan_words (char **p, const char *words);
 bool scan_to (char **p, const char *text);
 bool scan_decimal (char **p, uint64_t max, uint64_t *value);
 bool scan_hex (char **p, uint64_t max, uint64_t *value);

@@ -13,26 +13,18 @@
 enum { BUFFER = 1 << 16, MAX_LINE = 1 << 15 };
 
 struct import_format {
-    const char *name;     /* or, if read is NULL, what the file is */
-    const char *start[6]; /* beginnings of lines that identify it */
+    const char *name;
+    const char *start[6]; /* words (scan_words) at the begin of a line that
+                             identify it */
     int (*read) (struct draft *d, char *line, struct error *err);
     int (*end) (struct draft *d, struct error *err);
 };
 
-/* Files that are mistaken for formats come first. */
 static const struct import_format formats[] = {
-    { "a list of nodes without cables: give the output of ibnetdiscover "
-      "without -l",
-      { "Switch\t :", "Ca\t :", "Router\t :" }, NULL, NULL },
-    { "a report of ports without the GUIDs of adapters: give the output of "
-      "ibnetdiscover without -p",
-      { "SW ", "CA ", "RT " }, NULL, NULL },
-    { "a dump of multicast tables", { "Multicast mlids " }, NULL, NULL },
-    { "a snapshot already", { "pmm-fabric " }, NULL, NULL },
     { "ibnetdiscover",
-      { "vendid=", "Switch\t", "Ca\t", "Rt\t", "Chassis " },
+      { "vendid=", "Switch % \"", "Ca % \"", "Rt % \"", "Chassis " },
       import_netdiscover, NULL },
-    { "lst", { "{ " }, import_list, NULL },
+    { "lst", { "{ SW", "{ CA", "{ R" }, import_list, NULL },
     { "lfts", { "Unicast lids " }, import_lfts, import_lfts_end },
     { "fdbs",
       { "dump_ucast_routes: Switch ",
@@ -40,10 +32,90 @@ static const struct import_format formats[] = {
       import_fdbs, import_fdbs_end },
     { "far", { "Switch 0x" }, import_far, import_far_end },
     { "plft", { "dump_plft: " }, import_plft, NULL },
-    { "net_dump_ext", { "Ty :", "Ty  :" }, import_ber, NULL },
+    { "net_dump_ext", { "Ty :" }, import_ber, NULL },
     { "db_csv", { "START_" }, import_csv, import_csv_end },
 };
 #define END (formats + sizeof (formats) / sizeof (formats[0]))
+
+/* What people give instead, and what makes a file that can be read. */
+#define CABLES "ibnetdiscover >cables.txt makes a file that can be read"
+#define TABLES "dump_fts >tables.txt makes a file that can be read"
+
+/* By how the file begins. */
+static const struct {
+    const char *begin;
+    const char *what;
+} binaries[] = {
+    { "\x1f\x8b", "compressed: gzip -d unpacks it" },
+    { "\xfd" "7zXZ", "compressed: xz -d unpacks it" },
+    { "\x28\xb5\x2f\xfd", "compressed: zstd -d unpacks it" },
+    { "BZh", "compressed: bzip2 -d unpacks it" },
+    { "\x04\x22\x4d\x18", "compressed: lz4 -d unpacks it" },
+    { "PK\x03\x04", "a zip file, or of an office program: unzip or save the "
+                    "text in it" },
+    { "%PDF-", "a PDF: " CABLES },
+    { "\xff\xfe", "UTF-16: iconv -f UTF-16 -t UTF-8 makes a file that can be "
+                  "read" },
+    { "\xfe\xff", "UTF-16: iconv -f UTF-16 -t UTF-8 makes a file that can be "
+                  "read" },
+    { "\x2b\x83\xe7\x8f", "a cache of ibnetdiscover: ibnetdiscover "
+                          "--load-cache FILE >cables.txt makes a file that can "
+                          "be read" },
+};
+
+/* By a line: words at its begin, behind '*' anywhere. */
+static const struct {
+    const char *start[5];
+    const char *what;
+} strangers[] = {
+    { { "*==( ", "*)==> " }, "the output of iblinkinfo: " CABLES },
+    { { "Switch :", "Ca :", "Router :", "Rt :" },
+      "a list of nodes without cables (ibnetdiscover -l, ibhosts, ibswitches): "
+      CABLES },
+    { { "CA '", "Infiniband device '", "hca_id:" },
+      "about this host's adapters (ibstat, ibstatus, ibv_devinfo): " CABLES },
+    { { "SW %", "CA %", "RT %" },
+      "a report of ports without the GUIDs of adapters: give the output of "
+      "ibnetdiscover without -p" },
+    { { "Errors for ", "Data Counters for ", "## Summary: " },
+      "the output of ibqueryerrors: " CABLES },
+    { { "*Record dump:" }, "the output of saquery: " CABLES },
+    { { "# Node info: ", "# Port info: ", "# Switch info: ",
+        "# Port counters: ", "sminfo: " },
+      "about one port or node (smpquery, perfquery, sminfo): " CABLES },
+    { { "From ca {", "From switch {" }, "the output of ibtracert: " CABLES },
+    { { "Multicast mlids " }, "a dump of multicast tables: " TABLES },
+    { { "pmm-fabric " }, "a snapshot already: give it by -f" },
+    { { "0x% \"" }, "a map of names: give it by --node-name-map FILE" },
+    { { "0x% 0x%", "0x%:% 0x%:%", "Switch: guid 0x%" },
+      "what opensm keeps for itself: give opensm-subnet.lst and opensm.fdbs" },
+    { { "SwitchName=" },
+      "Slurm's topology.conf, which has no cables: " CABLES },
+    { { "-I- ", "-W- ", "-E- " },
+      "a log of ibdiagnet: give ibdiagnet2.db_csv and ibdiagnet2.fdbs, which "
+      "it wrote" },
+    { { "*[main] ENTER", "*-> osm_", "*OpenSM " },
+      "a log of opensm: " CABLES },
+    { { "<?xml", "<!DOCTYPE", "<html", "<HTML" },
+      "a web page or XML: " CABLES },
+    { { "From: ", "Received: ", "Return-Path: ", "Subject: " },
+      "a mail: save what is attached, or run ibnetdiscover >cables.txt" },
+    { { "> vendid=", "> Switch ", "> Ca ", "> Unicast lids " },
+      "quoted in a mail: " CABLES },
+    { { "*: command not found", "*: Permission denied" },
+      "a command that did not run: as root, " CABLES },
+};
+
+/* Words that a tool prints where a node did not answer it, or that it may not
+ * ask: they are in the file if standard error was, too.
+ */
+static const char *const troubles[] = {
+    "*ibwarn: [",      "*ibpanic: [", "*iberror: ",       "*.c:%; ",
+    "*bad status %",   "*SubnGet",    "*mad_rpc",         "*umad_",
+    "*failed, skipping port",         "*onnection timed out",
+};
+
+#define COUNT(a) (sizeof (a) / sizeof ((a)[0]))
 
 int place_error (const struct place *at, struct error *err)
 {
@@ -71,6 +143,23 @@ static int fill (struct scan *s, struct error *err)
     s->eof = s->end < BUFFER;
     s->buf[s->end] = '\0';
     return 0;
+}
+
+/* Blanks for the no-break spaces of UTF-8, which web pages have for tabs. */
+static void plain_blanks (char *line)
+{
+    static const char no_break[] = "\xc2\xa0";
+    char *to = strstr (line, no_break);
+
+    if (!to)
+        return;
+    for (const char *p = to; *p; p++) {
+        bool is = strncmp (p, no_break, strlen (no_break)) == 0;
+
+        *to++ = is ? ' ' : *p;
+        p += is;
+    }
+    *to = '\0';
 }
 
 /* The next line, without its line end. The caller may change it; it is valid
@@ -103,46 +192,177 @@ static int next_line (struct scan *s, char **line, struct error *err)
     if (len > 0 && (*line)[len - 1] == '\r')
         len--;
     (*line)[len] = '\0';
+    plain_blanks (*line);
     return 1;
+}
+
+/* The end of what the words take of a line, NULL if they are not there. */
+static const char *match (const char *p, const char *words)
+{
+    static const char blank[] = " \t", hex[] = "0123456789abcdefABCDEF";
+
+    for (; *words; words++) {
+        const char *set = *words == ' ' ? blank : *words == '%' ? hex : NULL;
+        size_t n = set ? strspn (p, set) : *p == *words;
+
+        if (n == 0)
+            return NULL;
+        p += n;
+    }
+    return p;
+}
+
+bool scan_words (char **p, const char *words)
+{
+    const char *end = match (*p, words);
+
+    if (end)
+        *p += end - *p;
+    return end;
+}
+
+/* Whether a line, which ends as a text or by '\n', has the words of a table. */
+static bool line_has (const char *line, const char *words)
+{
+    if (*words != '*')
+        return match (line + strspn (line, " \t"), words);
+    for (; *line && *line != '\n'; line++)
+        if (match (line, words + 1))
+            return true;
+    return false;
+}
+
+static bool is_trouble (const char *line)
+{
+    for (size_t i = 0; i < COUNT (troubles); i++)
+        if (line_has (line, troubles[i]))
+            return true;
+    return false;
+}
+
+static int trouble (const struct place *at, struct error *err)
+{
+    return place_input (at, err, "the tool could not ask a port: the file may "
+                                 "be incomplete: run it again as root");
+}
+
+/* "{" and a name, or "[" and what is in it: not "[1]", a port. */
+static bool is_json (const char *p)
+{
+    static const char blank[] = " \t\r\n";
+    char open = *(p += strspn (p, blank));
+
+    if (open != '{' && open != '[')
+        return false;
+    p++;
+    p += strspn (p, blank);
+    return *p && strchr (open == '{' ? "\"}" : "{[\"]", *p);
+}
+
+/* What the whole file is; NULL: text. */
+static const char *find_binary (const struct scan *s)
+{
+    enum { TAR = 257 };
+
+    for (size_t i = 0; i < COUNT (binaries); i++)
+        if (strncmp (s->buf, binaries[i].begin, strlen (binaries[i].begin))
+            == 0)
+            return binaries[i].what;
+    if (s->end > TAR + 5 && memcmp (s->buf + TAR, "ustar", 5) == 0)
+        return "an archive: tar -xf unpacks it";
+    return is_json (s->buf + s->start) ? "JSON, as UFM has it: " CABLES : NULL;
+}
+
+static const char *find_stranger (const char *line)
+{
+    for (size_t i = 0; i < COUNT (strangers); i++)
+        for (size_t k = 0; k < COUNT (strangers[i].start); k++)
+            if (strangers[i].start[k]
+                && line_has (line, strangers[i].start[k]))
+                return strangers[i].what;
+    return NULL;
+}
+
+static const struct import_format *find_format (const char *line)
+{
+    for (const struct import_format *f = formats; f < END; f++)
+        for (const char *const *start = f->start; *start; start++)
+            if (line_has (line, *start))
+                return f;
+    return NULL;
 }
 
 /* The format of the first line that identifies one, in the first 64 KB. */
 static const struct import_format *detect (struct scan *s, struct error *err)
 {
     const struct place first = { s->at.file, 1 };
+    const struct import_format *f = NULL;
+    const char *what = find_binary (s);
+    bool bad = false;
 
-    if (fill (s, err) < 0)
-        return NULL;
-    for (const char *line = s->buf; *line;) {
-        for (const struct import_format *f = formats; f < END; f++)
-            for (const char *const *start = f->start; *start; start++) {
-                if (strncmp (line, *start, strlen (*start)) != 0)
-                    continue;
-                if (f->read)
-                    return f;
-                place_input (&first, err, "this is %s", f->name);
-                return NULL;
-            }
+    for (const char *line = s->buf + s->start; *line && !f && !what;) {
+        if (!(f = find_format (line)))
+            what = find_stranger (line);
+        bad |= is_trouble (line);
         line += strcspn (line, "\n");
         line += *line == '\n';
     }
-    place_input (&first, err, "this is none of the formats known");
+    if (f)
+        return f;
+    if (what)
+        place_input (&first, err, "this is %s", what);
+    else if (bad)
+        trouble (&first, err);
+    else if (s->start + strspn (s->buf + s->start, " \t\r\n") == s->end)
+        place_input (&first, err, "the file is empty: see what the program "
+                                  "printed on standard error");
+    else
+        place_input (&first, err,
+                     "the format is not known: what ibnetdiscover, dump_fts "
+                     "and ibroute print is read, opensm's and ibdiagnet's "
+                     ".lst and .fdbs, and ibdiagnet2.db_csv; "
+                     CABLES);
     return NULL;
 }
 
 static const struct import_format *by_name (const char *name, struct error *err)
 {
     for (const struct import_format *f = formats; f < END; f++)
-        if (f->read && strcmp (f->name, name) == 0)
+        if (strcmp (f->name, name) == 0)
             return f;
     error_input (err, "'%.40s' is not a format", name);
     return NULL;
 }
 
+/* Read what comes before the first line: also the byte order mark that some
+ * programs write.
+ */
+static int begin (struct scan *s, struct error *err)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+
+    if (fill (s, err) < 0)
+        return -1;
+    if (strncmp (s->buf, mark, strlen (mark)) == 0)
+        s->start = strlen (mark);
+    return 0;
+}
+
+/* Whether a line that cannot be read has what a tool prints of a failure.
+ * Readers may have put ends of texts into it.
+ */
+static bool has_trouble (struct scan *s, char *line)
+{
+    for (char *p = line; p < s->buf + s->start - 1; p++)
+        if (!*p)
+            *p = ' ';
+    return is_trouble (line);
+}
+
 int import_file (struct draft *d, FILE *fp, const char *name,
                  const char *format, struct error *err)
 {
-    const struct import_format *f;
+    const struct import_format *f = NULL;
     char *line;
     int rc = -1;
 
@@ -154,10 +374,14 @@ int import_file (struct draft *d, FILE *fp, const char *name,
     d->far = NULL;
     d->fdbs = 0;
     d->skip_table = false;
-    f = format ? by_name (format, err) : detect (&d->s, err);
+    if (begin (&d->s, err) == 0)
+        f = format ? by_name (format, err) : detect (&d->s, err);
     while (f && (rc = next_line (&d->s, &line, err)) > 0)
-        if ((rc = f->read (d, line, err)) < 0)
+        if ((rc = f->read (d, line, err)) < 0) {
+            if (has_trouble (&d->s, line))
+                trouble (&d->s.at, err);
             break;
+        }
     if (rc == 0 && f->end)
         rc = f->end (d, err);
     free (d->s.buf);

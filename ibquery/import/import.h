@@ -17,7 +17,9 @@
 
 /* What has been read so far. */
 struct draft;
-struct draft *draft_create (void);
+
+/* names: of nodes, in place of the files' (NULL: none), while it is read. */
+struct draft *draft_create (const struct node_names *names);
 void draft_destroy (struct draft *d);
 
 /* Read fp, which people call `name`, as the format of that name (NULL: by its
@@ -34,9 +36,10 @@ struct fabric *draft_finish (struct draft *d, const char *source,
                              struct error *err);
 
 /* The fabric of n files, "-" for standard input: snapshots, each of a subnet, and
- * files to import, which are of one together. NULL with err.
+ * files to import, which are of one together, with these names. NULL with err.
  */
 struct fabric *import_open (const char *const *path, size_t n,
+                            const struct node_names *names,
                             struct error *err);
 
 /* Take the counters of the finished fabric's cables. NULL with err: no file has

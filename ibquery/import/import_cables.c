@@ -12,6 +12,7 @@
  *     Ca  1 "H-00000000002000f0"  # "h1 mlx5_0"
  *     [1](2000f1)  "S-0000000000100050"[4]  # lid 22 lmc 0 "s" lid 11 4xHDR
  *
+ * In a copy from a terminal, tabs are blanks.
  * With -f, more text follows the rate of a port. With -g, ports have a second
  * number in [ext N], there are headings between the paragraphs, and some
  * paragraphs occur twice.
@@ -34,9 +35,9 @@ static const struct {
     enum node_type type;
     char letter; /* in its name */
 } types[] = {
-    { "Switch\t", NODE_SWITCH, 'S' },
-    { "Ca\t", NODE_CA, 'H' },
-    { "Rt\t", NODE_ROUTER, 'R' },
+    { "Switch ", NODE_SWITCH, 'S' },
+    { "Ca ", NODE_CA, 'H' },
+    { "Rt ", NODE_ROUTER, 'R' },
 };
 
 /* Lines of ibnetdiscover to skip. */
@@ -125,7 +126,7 @@ static bool scan_rate (char **p, struct draft_cable *cable)
         return false;
     cable->far_lid = lid;
     cable->width = width;
-    len = strcspn (*p, " ");
+    len = strcspn (*p, " \t");
     if (len >= sizeof (cable->speed))
         return false;
     if (strncmp (*p, "???", len) != 0 || len != 3)
@@ -145,10 +146,10 @@ static int read_node (struct draft *d, char *p, size_t type, struct error *err)
 
     d->paragraph = -1;
     d->system = d->port_guid = d->vendor = d->device = 0;
-    if (scan_decimal (&p, UINT8_MAX, &ports) && scan_text (&p, " ")
+    if (scan_decimal (&p, UINT8_MAX, &ports) && scan_words (&p, " ")
         && scan_name (&p, &letter, &guid) && letter == types[type].letter) {
         scan_blanks (&p);
-        if (scan_text (&p, "# \""))
+        if (scan_words (&p, "# \""))
             quote = strrchr (p, '"');
     }
     desc = p;
@@ -187,10 +188,10 @@ static int read_port (struct draft *d, char *p, struct error *err)
     good = good && scan_name (&p, &letter, &cable.far)
            && scan_port (&p, &cable.far_port, &far_guid);
     scan_blanks (&p);
-    if (!good || !scan_text (&p, "# ")
-        || (!is_switch && (!scan_text (&p, "lid ")
+    if (!good || !scan_words (&p, "# ")
+        || (!is_switch && (!scan_words (&p, "lid ")
                            || !scan_decimal (&p, FABRIC_MAX_LID, &lid)
-                           || !scan_text (&p, " lmc ")
+                           || !scan_words (&p, " lmc ")
                            || !scan_decimal (&p, FABRIC_MAX_LMC, &lmc)))
         || !scan_to_last_quote (&p) || !scan_rate (&p, &cable))
         return draft_fault (d, err,
@@ -216,9 +217,10 @@ static bool scan_product (char *line, struct draft *d)
 
 int import_netdiscover (struct draft *d, char *line, struct error *err)
 {
-    bool system;
     uint64_t first, second;
+    bool system;
 
+    scan_blanks (&line);
     if (scan_product (line, d))
         return 0;
     system = scan_text (&line, "sysimgguid=");
@@ -232,7 +234,7 @@ int import_netdiscover (struct draft *d, char *line, struct error *err)
     if (*line == '[')
         return read_port (d, line, err);
     for (size_t i = 0; i < COUNT (types); i++)
-        if (scan_text (&line, types[i].word))
+        if (scan_words (&line, types[i].word))
             return read_node (d, line, i, err);
     for (size_t i = 0; i < COUNT (others); i++)
         if (scan_text (&line, others[i]))

@@ -37,11 +37,10 @@ static const struct {
     const char *start;
     const char *why; /* the error; NULL: skip the line */
 } words[] = {
-    { "  Lid  Out   Destination", NULL },
-    { "       Port     Info", NULL },
+    { "Lid Out Destination", NULL },
+    { "Port Info", NULL },
     { "*** WARNING ***: this command has been replaced by", NULL },
     { "#", NULL },
-    { "SubnGet", "a part of the table could not be read" },
     { "Multicast mlids ", "these are multicast tables" },
 };
 
@@ -81,9 +80,9 @@ static int lfts_entry (struct draft *d, char *p, struct error *err)
     uint64_t lid, port, guid;
     bool untold;
 
-    if (!scan_hex (&p, FABRIC_MAX_LID, &lid) || !scan_text (&p, " ")
+    if (!scan_hex (&p, FABRIC_MAX_LID, &lid) || !scan_words (&p, " ")
         || !scan_decimal (&p, UINT8_MAX, &port)
-        || (*p && !scan_text (&p, " ")) || !d->open)
+        || (*p && !scan_words (&p, " ")) || !d->open)
         return draft_fault (d, err,
                             "this is not an entry of a forwarding table");
     if (draft_route (d, lid, port, err) < 0)
@@ -107,7 +106,7 @@ static int lfts_trailer (struct draft *d, char *p, struct error *err)
     bool valid;
 
     for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
-        if (strncmp (p, words[i].start, strlen (words[i].start)) == 0)
+        if (scan_words (&p, words[i].start))
             return words[i].why ? draft_fault (d, err, "%s", words[i].why) : 0;
     if (!*p)
         return 0;
@@ -127,9 +126,10 @@ static int lfts_trailer (struct draft *d, char *p, struct error *err)
 
 int import_lfts (struct draft *d, char *line, struct error *err)
 {
+    scan_blanks (&line);
     if (scan_text (&line, "0x"))
         return lfts_entry (d, line, err);
-    if (scan_text (&line, "Unicast lids ["))
+    if (scan_words (&line, "Unicast lids ["))
         return lfts_header (d, line, err);
     return lfts_trailer (d, line, err);
 }

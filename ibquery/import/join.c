@@ -513,7 +513,8 @@ struct fabric *draft_finish (struct draft *d, const char *source,
     int rc = 0;
 
     if (f->nnodes == 0)
-        rc = error_input (err, "no file has nodes and cables");
+        rc = error_input (err, "no file has nodes and cables: ibnetdiscover "
+                               ">cables.txt makes one");
     if (rc < 0 || join_cables (d, err) < 0 || join_lids (d, err) < 0)
         return NULL;
     if (d->ntables == 0)

@@ -102,9 +102,9 @@ static int add_file (struct opening *o, const char *path, struct error *err)
 }
 
 struct fabric *import_open (const char *const *path, size_t n,
-                            struct error *err)
+                            const struct node_names *names, struct error *err)
 {
-    struct opening o = { .draft = draft_create (), .from = "import" };
+    struct opening o = { .draft = draft_create (names), .from = "import" };
     struct fabric *f = NULL;
     int rc = n > 0 ? 0 : error_input (err, "no snapshot is named");
 

@@ -305,6 +305,8 @@ int overview_write (const struct fabric *f, const struct link_check *c,
     write_duplicates (&p);
     for (size_t i = 0; i < f->nwarnings; i++)
         fprintf (fp, "note: %s\n", f->warning[i]);
+    if (c->nlimits > 0)
+        advise (&p, "see to what is not told, above");
     if (f->nwarnings > !has_tables (f))
         advise (&p, "see to the notes");
     if (!has_tables (f))

@@ -207,6 +207,7 @@ static bool warn_stale (struct fabric *f)
 struct pass {
     struct mads *m;
     const char *source;
+    const struct node_names *names;
     steady_ask_f ask;
     void *arg;
     bool sure;  /* nothing can have changed during it */
@@ -216,7 +217,7 @@ struct pass {
 
 static struct fabric *read_once (struct pass *o, struct error *err)
 {
-    struct explore e = { .mads = o->m };
+    struct explore e = { .mads = o->m, .names = o->names };
     struct fabric *f = NULL;
     struct steady_sm sm;
     int quiet, still, rc;
@@ -258,9 +259,11 @@ static bool again (struct mads *m, int pass, struct error *err)
 }
 
 struct fabric *steady_read (struct mads *m, const char *source,
-                            steady_ask_f ask, void *arg, struct error *err)
+                            const struct node_names *names, steady_ask_f ask,
+                            void *arg, struct error *err)
 {
-    struct pass o = { .m = m, .source = source, .ask = ask, .arg = arg };
+    struct pass o = { .m = m, .source = source, .names = names, .ask = ask,
+                      .arg = arg };
     struct fabric *f, *before = NULL;
     bool failed = false;
     int pass = 0, equal = 0;
@@ -299,8 +302,9 @@ struct fabric *discover (const struct discover_options *opts,
     if (!m)
         return NULL;
     snprintf (source, sizeof (source), "%s/%d", used.ca, used.port);
-    f = opts->hosts ? reach_read (m, source, opts->hosts, err)
-                    : steady_read (m, source, NULL, NULL, err);
+    f = opts->hosts
+            ? reach_read (m, source, opts->names, opts->hosts, err)
+            : steady_read (m, source, opts->names, NULL, NULL, err);
     if (counts)
         *counts = mads_counts (m);
     mads_destroy (m);

@@ -84,6 +84,8 @@ struct discover_options {
     const char *ca; /* NULL: the first that has an active port */
     int port;       /* 0: the first active */
     struct mads_options mads;
+    const struct node_names *names;  /* of nodes, in place of their
+                                        descriptions; NULL: none */
     const struct reach_hosts *hosts; /* read only what these use; NULL:
                                         everything */
 };
@@ -105,18 +107,20 @@ int discover_changed (const struct fabric *f,
 
 /* The same through an engine: what `ask` requests in one reading; NULL:
  * everything. ask returns 0, -1 with err, or 1 with err if a retry is useless.
- * `source` becomes the fabric's source. NULL with err: what is missing, or that
- * no two readings agree.
+ * `source` becomes the fabric's source; `names` are of its nodes, or NULL. NULL
+ * with err: what is missing, or that no two readings agree.
  */
 typedef int (*steady_ask_f) (void *arg, struct explore *e, struct error *err);
 struct fabric *steady_read (struct mads *m, const char *source,
-                            steady_ask_f ask, void *arg, struct error *err);
+                            const struct node_names *names, steady_ask_f ask,
+                            void *arg, struct error *err);
 
 /* Read a consistent part, as steady_read does for the whole. Return a finished
  * fabric, or NULL with err (ERROR_WORLD) that names the hosts that were not
  * found, or the switch that has no route to them.
  */
 struct fabric *reach_read (struct mads *m, const char *source,
+                           const struct node_names *names,
                            const struct reach_hosts *hosts,
                            struct error *err);
 

@@ -46,7 +46,7 @@ void explore_clear (struct explore *e)
     }
     free (e->node);
     map_clear (&e->by_guid);
-    *e = (struct explore){ .mads = e->mads };
+    *e = (struct explore){ .mads = e->mads, .names = e->names };
 }
 
 __attribute__ ((format (printf, 3, 4)))
@@ -721,6 +721,7 @@ struct fabric *explore_fabric (const struct explore *e, const char *source,
     const struct explored_node *own = e->nnodes > 0 ? e->node[0] : NULL;
 
     fabric_set_source (f, source, time (NULL));
+    f->names = e->names;
     f->part = e->part;
     if (own)
         f->subnet = own->port[own->info.local_port].info.gid_prefix;

@@ -62,6 +62,7 @@ struct explored_node {
 
 struct explore {
     struct mads *mads;
+    const struct node_names *names; /* the fabric's; NULL: none */
     struct mads_to self;
     struct explored_node **node;
     size_t nnodes;
@@ -76,8 +77,8 @@ struct explore {
                                    subnet manager has not seen */
 };
 
-/* A struct explore of zeros but for its mads, which the caller keeps, is empty;
- * so is one after explore_clear.
+/* A struct explore of zeros but for its mads and names, which the caller keeps,
+ * is empty; so is one after explore_clear.
  */
 void explore_clear (struct explore *e);
 

@@ -203,7 +203,7 @@ static int check (const struct reach *r, const struct fabric *f,
             && fabric_walk_lid (f, port, r->lid[i], arc, err) < 0)
             return 0;
     for (size_t i = 0; i < r->hosts->n; i++) {
-        uint32_t h = fabric_find_host (f, r->hosts->name[i]);
+        uint32_t h = fabric_host_named (f, r->hosts->name[i]);
 
         if (h == FABRIC_NONE) {
             error_world (err, "%s is not where it was", r->hosts->name[i]);
@@ -279,7 +279,7 @@ static int find_lids (struct reach *r, const struct fabric *f,
     memset (r->wanted, false, sizeof (r->wanted));
     r->nlids = 0;
     for (size_t i = 0; i < r->hosts->n; i++) {
-        uint32_t h = fabric_find_host (f, r->hosts->name[i]);
+        uint32_t h = fabric_host_named (f, r->hosts->name[i]);
 
         if (h == FABRIC_NONE)
             missing[nmissing++] = r->hosts->name[i];
@@ -294,7 +294,7 @@ static int find_lids (struct reach *r, const struct fabric *f,
         if (r->wanted[lid])
             r->lid[r->nlids++] = (uint16_t)lid;
     if (nmissing > 0) {
-        fabric_not_found (missing, nmissing, err);
+        fabric_not_found (f, missing, nmissing, err);
         err->fault = ERROR_WORLD;
     }
     free (missing);
@@ -340,6 +340,7 @@ static int ask (void *arg, struct explore *e, struct error *err)
 }
 
 struct fabric *reach_read (struct mads *m, const char *source,
+                           const struct node_names *names,
                            const struct reach_hosts *hosts,
                            struct error *err)
 {
@@ -348,7 +349,7 @@ struct fabric *reach_read (struct mads *m, const char *source,
     struct error unheard;
     struct fabric *f;
 
-    f = steady_read (m, source, ask, &r, err ? err : &unheard);
+    f = steady_read (m, source, names, ask, &r, err ? err : &unheard);
     free (r.lid);
     return f;
 }

@@ -75,7 +75,7 @@ static struct fabric *reading (struct agents *a, struct error *err)
     struct fabric *f;
 
     err->text[0] = '\0';
-    f = steady_read (m, "test/1", NULL, NULL, err);
+    f = steady_read (m, "test/1", NULL, NULL, NULL, err);
     mads_destroy (m);
     if (!f)
         diag ("%s", err->text);
@@ -502,7 +502,7 @@ static struct fabric *read_part (struct agents *a, const char *const *name,
     struct fabric *f;
 
     err->text[0] = '\0';
-    f = reach_read (m, "test/1", &hosts, err);
+    f = reach_read (m, "test/1", NULL, &hosts, err);
     mads_destroy (m);
     return f;
 }

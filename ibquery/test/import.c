@@ -24,10 +24,20 @@ struct text {
     size_t len;
 };
 
+#define CABLES "ibnetdiscover >cables.txt makes a file that can be read"
+#define TABLES "dump_fts >tables.txt makes a file that can be read"
+#define TROUBLE "the tool could not ask a port: the file may be incomplete: " \
+                "run it again as root"
+#define LIST "x:1: this is a list of nodes without cables (ibnetdiscover -l, " \
+             "ibhosts, ibswitches): " CABLES
+#define UNKNOWN "x:1: the format is not known: what ibnetdiscover, dump_fts "  \
+                "and ibroute print is read, opensm's and ibdiagnet's .lst "    \
+                "and .fdbs, and ibdiagnet2.db_csv; " CABLES
+
 static struct fabric *import (const struct text *file, size_t n,
                               struct error *err)
 {
-    struct draft *d = draft_create ();
+    struct draft *d = draft_create (NULL);
     struct fabric *f = NULL;
     bool good = true;
 
@@ -170,7 +180,7 @@ static void test_csv (void)
     static const char comma[] = "a name, \"with\" commas";
     char plugs[FABRIC_PLUGS];
     struct text file = load ("tree.db_csv");
-    struct draft *d = draft_create ();
+    struct draft *d = draft_create (NULL);
     FILE *fp = fmemopen (file.s, file.len, "r");
     const struct port_counters *p;
     const struct fabric_port *port;
@@ -243,7 +253,7 @@ static void test_csv (void)
 static void test_ber (void)
 {
     struct text file[] = { load ("tree.db_csv"), load ("tree.net_dump_ext") };
-    struct draft *d = draft_create ();
+    struct draft *d = draft_create (NULL);
     const struct port_counters *p;
     struct counters *c = NULL;
     struct fabric *f = NULL;
@@ -510,10 +520,19 @@ static const struct {
     { 0, 1, "guid 0x0002c90100000040", "guid 0x0002c90000000010", false,
       "tree.dump_fts:1: 0002c90000000010 is not a switch of the topology" },
     { 0, 1, "  Lid", "SubnGet(LFT) failed on switch\n  Lid", false,
-      "tree.dump_fts:2: a part of the table could not be read" },
+      "tree.dump_fts:2: " TROUBLE },
+    { 0, 1, "  Lid",
+      "ibwarn: [2212] dump_unicast_tables: linear fwd tbl\n  Lid", false,
+      "tree.dump_fts:2: " TROUBLE },
+    { 0, 0, "vendid", "src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1 "
+      "Attr 0x11:0) bad status 110; Connection timed out\nvendid", false,
+      "tree.ibnetdiscover:6: " TROUBLE },
+    { 0, 0, "h0007 mlx5_0\" lid 13 4xHDR", "h0007 src/query_smp.c:195; umad "
+      "(DR path) bad status 110; Connection timed out\nmlx5_0\" lid 13 4xHDR",
+      false, "tree.ibnetdiscover:11: " TROUBLE },
     { 0, 1, "Unicast lids [0x0-0xe] of switch DR",
       "Multicast mlids [0xc000-0xc3ff] of switch DR", false,
-      "tree.dump_fts:1: this is a dump of multicast tables" },
+      "tree.dump_fts:1: this is a dump of multicast tables: " TABLES },
     { 1, 1, "0x0009 000", "0x0009 001", false,
       "tree.dump_fts-n:1: LID 9 leads to port 1 of switch "
       "0002c90100000040, but is its own in tree.ibnetdiscover:10" },
@@ -728,14 +747,47 @@ static const struct {
     { "SW     2  1 0x0000000000100000 4x HDR - CA\n",
       "x:1: this is a report of ports without the GUIDs of adapters: give the "
       "output of ibnetdiscover without -p" },
-    { "Ca\t : 0x0000000000200000 ports 1 devid 0x0 vendid 0x0 \"h1\"\n",
-      "x:1: this is a list of nodes without cables: give the output of "
-      "ibnetdiscover without -l" },
+    { "Ca\t : 0x0000000000200000 ports 1 devid 0x0 vendid 0x0 \"h1\"\n", LIST },
+    { "Ca\t: 0x0000000000200000 ports 1 \"h1 HCA-1\"\n", LIST },
+    { "Switch  : 0x0000000000200000 ports 36 \"s\" base port 0 lid 1 lmc 0\n",
+      LIST },
     { "Multicast mlids [0xc000-0xc3ff] of switch\n",
-      "x:1: this is a dump of multicast tables" },
-    { "pmm-fabric 1\n", "x:1: this is a snapshot already" },
-    { "LFT Record dump:\n", "x:1: this is none of the formats known" },
-    { "\n", "x:1: this is none of the formats known" },
+      "x:1: this is a dump of multicast tables: " TABLES },
+    { "pmm-fabric 1\n", "x:1: this is a snapshot already: give it by -f" },
+    { "LFT Record dump:\n", "x:1: this is the output of saquery: " CABLES },
+    { "CA: h1 HCA-1:\n      0x0000000000200001      1    1[  ] ==( 4X "
+      "25.78125 Gbps Active/  LinkUp)==>       3    5[  ] \"s\" ( )\n",
+      "x:1: this is the output of iblinkinfo: " CABLES },
+    { "0x0000000000200001 \"  h1 HCA-1\"  1  1[  ] ==( 4X  14.0625 Gbps "
+      "Active/  LinkUp)==>  0x0000000000100000  2  33[  ] \"s\" ( )\n",
+      "x:1: this is the output of iblinkinfo: " CABLES },
+    { "Errors for 0x100000 \"MF0;s:MQM8700/U1\"\n",
+      "x:1: this is the output of ibqueryerrors: " CABLES },
+    { "CA 'mlx5_0'\n\tCA type: MT4123\n",
+      "x:1: this is about this host's adapters (ibstat, ibstatus, "
+      "ibv_devinfo): " CABLES },
+    { "{\n  \"links\": []\n}\n", "x:1: this is JSON, as UFM has it: " CABLES },
+    { "[{\"guid\":\"x\"}]\n", "x:1: this is JSON, as UFM has it: " CABLES },
+    { "[1]\t\"S-\n", UNKNOWN },
+    { "\x1f\x8b\x08", "x:1: this is compressed: gzip -d unpacks it" },
+    { "\xfd" "7zXZ", "x:1: this is compressed: xz -d unpacks it" },
+    { "\x28\xb5\x2f\xfd", "x:1: this is compressed: zstd -d unpacks it" },
+    { "\xff\xfe#", "x:1: this is UTF-16: iconv -f UTF-16 -t UTF-8 makes a file "
+                   "that can be read" },
+    { "<!DOCTYPE html>\n", "x:1: this is a web page or XML: " CABLES },
+    { "Subject: cables\n\nvendid=0x2c9\n",
+      "x:1: this is a mail: save what is attached, or run ibnetdiscover "
+      ">cables.txt" },
+    { "0x0000000000100000 \"leaf-r01\"\n",
+      "x:1: this is a map of names: give it by --node-name-map FILE" },
+    { "ibwarn: [7] mad_rpc_open_port: can't open UMAD port ((null):0)\n",
+      "x:1: " TROUBLE },
+    { "a new format\n", UNKNOWN },
+    { "0x0002c900000000c1 0x0025 0x0025\n",
+      "x:1: this is what opensm keeps for itself: give opensm-subnet.lst and "
+      "opensm.fdbs" },
+    { "\n", "x:1: the file is empty: see what the program printed on standard "
+            "error" },
 };
 
 static void test_refused (void)
@@ -748,6 +800,41 @@ static void test_refused (void)
 
         ok (!f && strcmp (err.text, refused[i].error) == 0, "%s", err.text);
         fabric_destroy (f);
+    }
+}
+
+/* As files are after a copy from a terminal, a web page or an editor. */
+static void test_copies (const char *hash)
+{
+    static const struct {
+        const char *from, *to, *begin;
+    } rows[] = {
+        { "\t", "        ", "" }, { "\t", " ", "" }, { "\t", " \t", "" },
+        { "\t", "\xc2\xa0\xc2\xa0", "" }, { "\n", "\n  ", "" },
+        { "\n", "\r\n", "" }, { "\t", "\t", "\xef\xbb\xbf" },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct text file[FILES] = { load ("tree.ibnetdiscover"),
+                                    load ("tree.dump_fts") };
+        struct error err;
+        struct fabric *f;
+
+        for (size_t k = 0; k < 2; k++) {
+            size_t mark = strlen (rows[i].begin);
+
+            change (&file[k], rows[i].from, rows[i].to, true);
+            memmove (file[k].s + mark, file[k].s, file[k].len + 1);
+            memcpy (file[k].s, rows[i].begin, mark);
+            file[k].len += mark;
+            while (file[k].s[file[k].len - 1] == ' ')
+                file[k].len--;
+        }
+        f = import (file, 2, &err);
+        ok (f && strcmp (f->hash, hash) == 0, "a copy, row %zu: %s", i,
+            f ? f->hash : err.text);
+        fabric_destroy (f);
+        free_set (file, 2);
     }
 }
 
@@ -865,6 +952,7 @@ int main (void)
     test_spread ();
     test_changes ();
     test_refused ();
+    test_copies (tree);
     test_all_exports ();
     return done_testing ();
 }

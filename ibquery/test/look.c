@@ -53,7 +53,7 @@ static struct fabric *read_all (struct agents *a, uint64_t *sent)
     struct mads_wire wire = agents_wire (a);
     struct error err = { 0 };
     struct mads *m = mads_create (&opts, &wire, &err);
-    struct fabric *f = steady_read (m, "agents", NULL, NULL, &err);
+    struct fabric *f = steady_read (m, "agents", NULL, NULL, NULL, &err);
 
     if (!f)
         diag ("%s", err.text);

@@ -162,7 +162,7 @@ static const char *reading (const struct fabric *f)
 {
     static struct error err;
     struct mads *m = engine (agents, true);
-    struct fabric *got = steady_read (m, "test/1", NULL, NULL, &err);
+    struct fabric *got = steady_read (m, "test/1", NULL, NULL, NULL, &err);
     bool whole = got && strcmp (got->hash, f->hash) == 0;
 
     for (size_t i = 0; whole && i < f->nnodes; i++)
@@ -246,7 +246,7 @@ static void spread (void)
     f->port[fabric_find_port (f, "s1-0001/1")].dropped = 0x0004;
     begin (f);
     m = engine (agents, true);
-    got = steady_read (m, "test/1", NULL, NULL, &err);
+    got = steady_read (m, "test/1", NULL, NULL, NULL, &err);
     for (size_t i = 0; got && i < f->nports; i++)
         same += got->port[i].dropped == f->port[i].dropped;
     ok (same == f->nports

@@ -58,7 +58,7 @@ static struct fabric *read_part (struct agents *a, const struct job *job,
     if (!m)
         return NULL;
     err->text[0] = '\0';
-    f = reach_read (m, "test/1", &hosts, err);
+    f = reach_read (m, "test/1", NULL, &hosts, err);
     counts = mads_counts (m);
     mads_destroy (m);
     return f;
@@ -72,7 +72,7 @@ static struct fabric *read_whole (struct agents *a, struct error *err)
 
     if (!m)
         return NULL;
-    f = steady_read (m, "test/1", NULL, NULL, err);
+    f = steady_read (m, "test/1", NULL, NULL, NULL, err);
     counts = mads_counts (m);
     mads_destroy (m);
     return f;

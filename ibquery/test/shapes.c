@@ -111,13 +111,19 @@ static const struct {
       "host 0000000000000001 1/1 1/2\n" "host 0000000000000002 2/1\n"
       "host 0000000000000003 3/1\n" "host 0000000000000004 4/1\n"
       "level 100=1\n" "5 host 4xHDR\n"
-      "warning adapter 0000000000000001 () does not tell its host's name\n"
+      "warning 4 adapters do not tell their host's name, one of them is "
+      "0000000000000004 (MT4129 ConnectX7   Mellanox Technologies): start "
+      "rdma-ndd on the hosts, or name them in NodeNameMap\n"
+      "paths over 5 links\n" },
+
+    { "a host without a description",
+      "switch 100 0 8 leaf\n" "ca 1 1 1 n1\n" "ca 2 2 1 localhost mlx5_0\n"
+      "1/1 100/1 4xHDR\n" "2/1 100/2 4xHDR\n",
+      "host 0000000000000002 2/1\n" "host n1 1/1\n" "level 100=1\n"
+      "2 host 4xHDR\n"
       "warning adapter 0000000000000002 (localhost mlx5_0) does not tell its "
-      "host's name\n"
-      "warning adapter 0000000000000003 ((none) HCA-1) does not tell its "
-      "host's name\n"
-      "warning adapter 0000000000000004 (MT4129 ConnectX7   Mellanox "
-      "Technologies) does not tell its host's name\n" "paths over 5 links\n" },
+      "host's name: start rdma-ndd there, or name it in NodeNameMap\n"
+      "paths over 2 links\n" },
 
     { "virtual functions: machines that share a card",
       "switch 100 0 8 leaf\n" "ca 1 1 1 hyper1 mlx5_0\n" "ca 2 1 1 vm1 mlx5_0\n"

@@ -357,7 +357,8 @@ static struct fabric *reading (struct agents *a, struct error *err)
 {
     const struct mads_wire wire = agents_wire (a);
     struct mads *m = mads_create (&mads_defaults, &wire, err);
-    struct fabric *f = m ? steady_read (m, "test/1", NULL, NULL, err) : NULL;
+    struct fabric *f = m ? steady_read (m, "test/1", NULL, NULL, NULL, err)
+                         : NULL;
 
     mads_destroy (m);
     return f;

@@ -112,7 +112,7 @@ static struct fabric *reading (struct agents *a, struct error *err)
     if (!m)
         return NULL;
     err->text[0] = '\0';
-    f = steady_read (m, "test/1", NULL, NULL, err);
+    f = steady_read (m, "test/1", NULL, NULL, NULL, err);
     counts = mads_counts (m);
     mads_destroy (m);
     return f;

@@ -308,7 +308,7 @@ static void from_netdiscover (void)
     const struct fat_tree tree = { .ports = 16, .levels = 3, .rails = 8 };
     struct error err = { 0 };
     struct fabric *f = generate_fat_tree (&tree, &err);
-    struct draft *d = draft_create ();
+    struct draft *d = draft_create (NULL);
     char *net = NULL, *lfts = NULL, *got;
     size_t size;
     FILE *fp = open_memstream (&net, &size);

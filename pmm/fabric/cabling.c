@@ -9,8 +9,6 @@
 #include "util/alloc.h"
 #include "util/json.h"
 
-enum { NAME = 600 };
-
 static bool partial;
 
 static const struct opt options[] = {
@@ -62,21 +60,15 @@ static const struct fabric_link *next_unexpected (const struct cabling *c,
     return NULL;
 }
 
-static const char *port_name (const struct cabling *c, uint32_t port,
-                              char name[NAME])
-{
-    cabling_port_name (c, port, name, NAME);
-    return name;
-}
-#define PORT(c, port) port_name ((c), (port), (char[NAME]){ 0 })
+#define PORT(c, port) PORT_NAME ((c)->f, port)
 
 static void write_text (const struct cabling *c, const struct cable_work *w,
                         const char *file, FILE *fp)
 {
     const struct fabric_link *l;
 
-    if (c->nabsent > 0) { /* their cables may be correct */
-        char *names = hostlist_fold ((const char *const *)c->absent_node,
+    if (c->nabsent > 0) {
+        char *names = hostlist_fold ((const char *const *)c->absent,
                                      c->nabsent);
 
         fprintf (fp, "not in the fabric: %s\n", names);
@@ -112,8 +104,7 @@ static void write_text (const struct cabling *c, const struct cable_work *w,
 
 static json_t *port_json (const struct cabling *c, uint32_t port)
 {
-    return port >= c->f->nports ? json_string (c->absent[port - c->f->nports])
-                                : fabric_port_json (c->f, port);
+    return fabric_port_json (c->f, port);
 }
 
 static json_t *cabling_json (const struct cabling *c,
@@ -148,7 +139,7 @@ static json_t *cabling_json (const struct cabling *c,
     return json_pack ("{s:b, s:I, s:o, s:o, s:o, s:o}", "as_wanted", clean,
                       "right", (json_int_t)c->found.same.n, "wrong", wrong,
                       "missing", missing, "unexpected", unexpected, "absent",
-                      json_strings (c->absent_node, c->nabsent));
+                      json_strings (c->absent, c->nabsent));
 }
 
 static int run (struct inputs *in)
@@ -165,7 +156,7 @@ static int run (struct inputs *in)
     c = need (cabling_read (in->fabric, fp, path, &fault));
     file_close_input (fp);
     w = find_work (c);
-    clean = c->found.nmoves + c->found.added.n == 0
+    clean = c->found.nmoves + c->found.added.n + c->nabsent == 0
             && !next_unexpected (c, &first);
     if (in->json)
         inputs_put_json (in, "cabling", c->f->hash, cabling_json (c, w, clean));

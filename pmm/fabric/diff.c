@@ -423,7 +423,7 @@ static int run (struct inputs *in)
     bool same;
 
     for (int i = 0; i < 2; i++) {
-        f[i] = inputs_open (in->operand[i]);
+        f[i] = inputs_open (in, in->operand[i]);
         inputs_need_whole (f[i], in->operand[i]);
         inputs_need_one (f[i], in->operand[i]);
     }

@@ -49,7 +49,8 @@ static int run_import (struct inputs *in)
     char source[FABRIC_NAME_MAX]; /* "import net fts" */
     size_t n = in->noperands;
     size_t len = snprintf (source, sizeof (source), "import");
-    struct draft *d = draft_create ();
+    struct node_names *names = inputs_names (in, in->names);
+    struct draft *d = draft_create (names);
 
     for (size_t i = 0; i < n + imports.files.n; i++) {
         const char *name = i < n ? in->operand[i] : imports.files.v[i - n];
@@ -80,12 +81,14 @@ static int run_import (struct inputs *in)
     if (imports.counters)
         write_counters (d, in->fabric);
     draft_destroy (d);
+    names_destroy (names);
     return EXIT_OK;
 }
 
 const struct verb verb_fabric_import = {
     .name = "import", .help = "a snapshot from other programs' files",
-    .may = TAKES_OUTPUT, .operands = "FILE...", .max = -1,
+    .may = TAKES_FILES | TAKES_CONF | TAKES_OUTPUT,
+    .operands = "FILE...", .max = -1,
     .options = import_options, .given = &imports, .run = run_import,
 };
 
@@ -141,7 +144,7 @@ static void choose_hosts (const struct fabric *f, bool *listed)
                                           FABRIC_MAX_NODES);
 
     for (size_t i = 0; i < hl.count; i++) {
-        uint32_t host = fabric_find_host (f, hl.name[i]);
+        uint32_t host = fabric_host_named (f, hl.name[i]);
 
         if (host == FABRIC_NONE)
             fprintf (stderr, "pmm fabric export: not in the snapshot: %s\n",

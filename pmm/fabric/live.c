@@ -32,7 +32,7 @@ enum { WAIT_MS = 120000 }; /* for another publisher */
 
 /* Negative numbers: as in mads_defaults. */
 static struct live_words {
-    const char *ca, *hosts, *hint;
+    const char *ca, *hosts, *hint, *names;
     int port, timeout_ms, retries, window, rate, deadline_ms;
     uint64_t mkey, max;
     bool verbose, publish;
@@ -67,6 +67,8 @@ static const struct opt read_options[] = {
       "a snapshot that may still know where they are" },
     { "publish", 0, NULL, opt_true, FIELD (publish),
       "keep the site's snapshot fresh: read where a look sees a change" },
+    { "node-name-map", 0, "FILE", opt_string, FIELD (names),
+      "names of nodes, as opensm has them (default: NodeNameMap of pmm.conf)" },
     LIVE_OPTIONS,
     { 0 },
 };
@@ -268,10 +270,15 @@ static int publish (const char *conf, const struct discover_options *opts)
 {
     int worst = EXIT_OK;
     size_t n, due = 0;
+    struct node_names *names = NULL;
     struct device_port *port;
     struct site site;
+    const char *map;
 
     need_ok (site_read (&site, conf, 1, &fault));
+    map = given.names ? given.names : site.node_name_map;
+    if (*map)
+        names = need (names_load_trusted (map, 0, &fault));
     port = need (device_ports (&n, &fault));
     for (size_t i = 0; i < n; i++) {
         struct subnet_file j = {
@@ -286,6 +293,7 @@ static int publish (const char *conf, const struct discover_options *opts)
         due++;
         j.opts.ca = port[i].ca;
         j.opts.port = port[i].port;
+        j.opts.names = names;
         status = publish_port (&j, &fault) < 0 ? fail ("fabric read", &fault)
                                                : EXIT_OK;
         if (status > worst)
@@ -295,6 +303,7 @@ static int publish (const char *conf, const struct discover_options *opts)
     if (due == 0)
         die_world ("the port asked for is not active in InfiniBand");
     free (port);
+    names_destroy (names);
     site_clear (&site);
     return worst;
 }
@@ -309,8 +318,6 @@ static void check_read (const struct inputs *in)
         die_input ("--hint goes with --hosts");
     if (given.publish && (given.hosts || in->output))
         die_input ("--publish is of all, to where pmm.conf says");
-    if (in->conf && !given.publish)
-        die_input ("--conf goes with --publish");
 }
 
 static int run_read (struct inputs *in)
@@ -319,10 +326,12 @@ static int run_read (struct inputs *in)
     struct mads_counts counts;
     struct reach_hosts hosts;
     struct hostlist hl = { 0 };
+    struct node_names *names;
     struct fabric *hint = NULL;
 
     if (given.publish)
         return publish (in->conf, &opts);
+    opts.names = names = inputs_names (in, given.names);
     if (given.hosts) {
         hl = inputs_hostlist ("hosts", given.hosts, FABRIC_MAX_LID);
         if (given.hint)
@@ -339,6 +348,7 @@ static int run_read (struct inputs *in)
     need_ok (fabric_write (in->fabric, inputs_output (in), &fault));
     fabric_destroy (hint);
     hostlist_clear (&hl);
+    names_destroy (names);
     return EXIT_OK;
 }
 

@@ -9,11 +9,9 @@
 
 static void use (const struct cabling *c)
 {
-    char name[128];
-
     for (size_t i = 0; i < c->nlines; i++) {
-        cabling_port_name (c, c->line[i].a, name, sizeof (name));
-        cabling_port_name (c, c->line[i].b, name, sizeof (name));
+        PORT_NAME (c->f, c->line[i].a);
+        PORT_NAME (c->f, c->line[i].b);
     }
 }
 

@@ -15,7 +15,7 @@
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     const uint8_t *end = data + size, *next;
-    struct draft *d = draft_create ();
+    struct draft *d = draft_create (NULL);
     struct counters *c = NULL;
     struct fabric *f = NULL;
     struct error err;
