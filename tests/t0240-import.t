@@ -226,7 +226,7 @@ like "$(<out)" "EffectiveBER of s1-0002/3 is 3e-12, where less than 1e-13" \
 pmm fabric accept -f csv s1-0002/3 --counters counters --why 'until June'
 is $? 0 "... and can be accepted"
 pmm fabric check -f csv --counters counters >out
-like "$? $(<out)" "^3 note: accepted by .* on 20..-..-..: until June: .*EffectiveBER" \
+like "$? $(<out)" "^3 .*note: accepted by .* on 20..-..-..: until June: .*EffectiveBER" \
     "... then it is a note"
 like "$(pmm fabric accept -f csv)" "^EffectiveBER 3e-12 .*s1-0002/3.*: until June" \
     "... that is listed"

@@ -34,6 +34,17 @@ spank_err_t spank_job_control_setenv (spank_t sp, const char *name,
     return ESPANK_SUCCESS;
 }
 
+static const char *job_has; /* SLURM_SPANK_PMM_CHECK of the job */
+
+spank_err_t spank_getenv (spank_t sp, const char *name, char *buf, int size)
+{
+    (void)sp;
+    if (strcmp (name, "SLURM_SPANK_PMM_CHECK") != 0 || !job_has)
+        return ESPANK_ENV_NOEXIST;
+    snprintf (buf, (size_t)size, "%s", job_has);
+    return ESPANK_SUCCESS;
+}
+
 void slurm_error (const char *fmt, ...)
 {
     (void)fmt;
@@ -72,6 +83,22 @@ static void test_arguments (void)
     ok (!s.asked, "... asks for nothing, and fails nothing");
     options_tell_hooks (NULL);
     ok (!*passed, "... and the hooks hear nothing");
+    site_clear (&s.site);
+    options_recall (NULL);
+    job_has = "bogus";
+    options_recall (NULL);
+    settings_read (&s, 0, NULL, NULL);
+    ok (!s.asked, "no option arrived, and the job has none");
+    site_clear (&s.site);
+    job_has = "require";
+    options_recall (NULL);
+    settings_read (&s, 0, NULL, NULL);
+    ok (s.chosen && s.mode == MODE_REQUIRE, "... the job has it");
+    site_clear (&s.site);
+    job_has = "off";
+    options_recall (NULL);
+    settings_read (&s, 0, NULL, NULL);
+    ok (s.mode == MODE_REQUIRE, "... one that arrived outranks it");
     site_clear (&s.site);
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         int rc = give ("pmm-check", tab[i].arg, tab[i].remote);
