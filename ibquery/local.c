@@ -186,33 +186,66 @@ static int open_list (int dir, const char *path, DIR **d, struct error *err)
                : error_errno (err, "cannot open %s", path);
 }
 
+/* A virtual function of an adapter whose own port is here, too, or the device
+ * by which the planes of an XDR port are managed.
+ */
+static bool is_beside (int dir, const char *name)
+{
+    return faccessat (dir, "device/physfn", F_OK, 0) == 0
+           || !strncmp (name, "smi", 3);
+}
+
+/* A virtual function that nobody has put into use: its adapter is linked, and
+ * it is down. A port of a cable is in Init then.
+ */
+static bool is_unused (const struct local_port *p)
+{
+    return p->state == LOCAL_DOWN && p->phys_state == LOCAL_LINK_UP;
+}
+
+/* Room for a port at v[*n]: in place of one that is none of InfiniBand, if need
+ * be. NULL: there is none.
+ */
+static struct local_port *find_room (struct local_port *v, size_t *n)
+{
+    if (*n < LOCAL_PORTS_MAX)
+        return &v[(*n)++];
+    for (size_t i = 0; i < *n; i++)
+        if (v[i].layer != LAYER_INFINIBAND)
+            return &v[i];
+    return NULL;
+}
+
 /* Append the ports of a device to v, which has *n. */
 static int read_device (int dir, const char *name, struct local_port *v,
                         size_t *n, struct error *err)
 {
     uint64_t guid = read_guid (dir, "node_guid", 0, 19), number;
+    struct local_port p, *to;
     struct dirent *e;
     int rc, fd;
     DIR *d;
 
-    if ((rc = open_list (dir, "ports", &d, err)) <= 0)
-        return rc;
+    if (is_beside (dir, name)
+        || (rc = open_list (dir, "ports", &d, err)) == 0)
+        return 0;
+    if (rc < 0)
+        return -1;
     for (rc = 0; rc == 0 && (e = readdir (d));) {
         if (text_u64 (e->d_name, 1, UINT8_MAX, &number) < 0
             || (fd = openat (dirfd (d), e->d_name,
                              O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
             continue;
-        if (*n == LOCAL_PORTS_MAX)
-            rc = error_world (err, "more than %d ports", LOCAL_PORTS_MAX);
-        else {
-            struct local_port *p = &v[(*n)++];
-
-            snprintf (p->device, sizeof (p->device), "%.63s", name);
-            p->port = (unsigned)number;
-            p->node_guid = guid;
-            read_port (fd, p);
-        }
+        p = (struct local_port){ .port = (unsigned)number, .node_guid = guid };
+        snprintf (p.device, sizeof (p.device), "%.63s", name);
+        read_port (fd, &p);
         close (fd);
+        if (is_unused (&p))
+            continue;
+        if ((to = find_room (v, n)))
+            *to = p;
+        else if (p.layer == LAYER_INFINIBAND)
+            rc = error_world (err, "more than %d ports", LOCAL_PORTS_MAX);
     }
     closedir (d);
     return rc;

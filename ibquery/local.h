@@ -47,7 +47,7 @@ extern const struct local_counter local_counters[LOCAL_COUNTERS];
 
 enum local_layer { LAYER_OTHER, LAYER_INFINIBAND, LAYER_ETHERNET };
 
-enum { LOCAL_ACTIVE = 4, LOCAL_LINK_UP = 5 };
+enum { LOCAL_DOWN = 1, LOCAL_ACTIVE = 4, LOCAL_LINK_UP = 5 };
 
 struct local_port {
     char device[64];   /* "mlx5_0" */
@@ -62,8 +62,9 @@ struct local_port {
     bool has[LOCAL_COUNTERS]; /* the kernel shows it */
 };
 
-/* Read all ports below the directory `sysfs` (LOCAL_SYSFS), sorted by device
- * and number. If the directory does not exist there are no ports. An unexpected
+/* Read the ports below the directory `sysfs` (LOCAL_SYSFS), sorted by device and
+ * number, without virtual functions of adapters that are there themselves, or
+ * that are not in use. More than LOCAL_PORTS_MAX of InfiniBand are an error. If the directory does not exist there are no ports. An unexpected
  * value counts as not known. Return 0 with *v, which the caller frees and which
  * is NULL if *n is 0; -1 with err.
  */

@@ -132,6 +132,18 @@ static void test_strange (void)
         "as many as there may be");
     free (v);
     sysfs_port ("m", "mlx5_2", 1, 7);
+    sysfs_set ("m", "mlx5_2", 1, "link_layer", "Ethernet\n");
+    sysfs_port ("m", "mlx5_3", 1, 7);
+    sysfs_set ("m", "mlx5_3", 1, "state", "1: DOWN\n");
+    sysfs_port ("m", "smi1", 1, 7);
+    sysfs_port ("m", "mlx5_4", 1, 7);
+    mkdir ("m/mlx5_4/device", 0755);
+    mkdir ("m/mlx5_4/device/physfn", 0755);
+    ok (local_ports ("m", &v, &n, &err) == 0 && n == LOCAL_PORTS_MAX
+            && v[0].layer == LAYER_INFINIBAND,
+        "without Ethernet, functions of others, and what manages planes");
+    free (v);
+    sysfs_port ("m", "mlx5_2", 1, 7);
     ok (local_ports ("m", &v, &n, &err) < 0 && strstr (err.text, "more than"),
         "one more is too many: %s", err.text);
 }
