@@ -35,6 +35,17 @@ static void set_absent (struct identity *id, const char *host, size_t rank,
         id->why[rank] = xasprintf ("rank %zu: %s", rank, why);
 }
 
+/* Whether a node that could not name a port has none in the snapshot, either. */
+static bool is_foreign (const struct identifying *s,
+                        const struct roster_rank *of)
+{
+    struct nodemap_line line;
+
+    return !of->silent && *of->host
+           && fabric_host_named (s->fabric, of->host) == FABRIC_NONE
+           && (!s->map || nodemap_find (s->map, of->host, &line, 1) == 0);
+}
+
 /* Whether an address has the LID and the subnet of an endpoint, or none. */
 static bool fits (const struct fabric *f, const struct transport_address *a,
                   uint32_t endpoint)
@@ -209,6 +220,7 @@ int identify (struct identity *id, const struct roster *r,
     *id = (struct identity){
         .nranks = r->nranks,
         .why = xcalloc (r->nranks, sizeof (*id->why)),
+        .foreign = xcalloc (r->nranks, sizeof (*id->foreign)),
         .name = xcalloc (f->nends, sizeof (*id->name)),
         .peer = xcalloc (f->nends, sizeof (*id->peer)),
         .lid = xcalloc (f->nends, sizeof (*id->lid)),
@@ -219,8 +231,10 @@ int identify (struct identity *id, const struct roster *r,
     for (size_t rank = 0; rank < r->nranks && rc == 0; rank++) {
         const struct roster_rank *of = &r->rank[rank];
 
-        if (of->member == ROSTER_NONE)
+        if (of->member == ROSTER_NONE) {
             set_absent (id, of->host, rank, of->why);
+            id->foreign[rank] = is_foreign (&s, of);
+        }
         else
             rc = identify_rank (&s, rank, err);
         if (!first)
@@ -248,6 +262,7 @@ void identity_clear (struct identity *id)
     for (size_t rank = 0; id->why && rank < id->nranks; rank++)
         free (id->why[rank]);
     free (id->why);
+    free (id->foreign);
     free (id->name);
     free (id->peer);
     free (id->lid);

@@ -14,6 +14,7 @@
 #ifndef PROBE_IDENTIFY_H
 #define PROBE_IDENTIFY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,6 +26,8 @@
 struct identity {
     char **why;        /* [rank] why it has no endpoint, a sentence; NULL: it
                           has one */
+    bool *foreign;     /* [rank] its node has none by its own word, and in the
+                          snapshot: it is a node without InfiniBand */
     size_t nranks;
     const char **name; /* [n] ends of the fabric; borrowed */
     uint32_t *peer;    /* [n] peer of the roster */

@@ -327,6 +327,8 @@ static void complete_samples (struct lead *ck)
         struct node node;
         size_t known = 0;
 
+        if (ck->ends_of.foreign[rank])
+            continue;
         if (!*host) {
             snprintf (number, sizeof (number), "rank%zu", rank);
             host = number;
@@ -357,6 +359,26 @@ static void limit_node (struct lead *ck, const char *sentence)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", sentence);
 }
 
+/* Name the nodes without InfiniBand: nothing of theirs could be measured. */
+static void name_foreign (struct lead *ck)
+{
+    const struct roster *r = ck->step->roster;
+    const char **name = xcalloc (r->nranks, sizeof (*name));
+    size_t n = 0;
+    char *list;
+
+    for (size_t rank = 0; rank < r->nranks; rank++)
+        if (ck->ends_of.foreign[rank])
+            name[n++] = r->rank[rank].host;
+    if (n > 0 && (list = hostlist_fold (name, n))) {
+        verdict_limit (ck->verdict, VERDICT_OK,
+                       "%.200s ha%s no InfiniBand port: the other nodes were "
+                       "measured", list, n == 1 ? "s" : "ve");
+        free (list);
+    }
+    free (name);
+}
+
 /* Add a limit for each node that was not measured, and for each problem of the
  * others.
  */
@@ -375,7 +397,8 @@ static void add_limits (struct lead *ck)
                                   : ck->measured.member[of->member].trouble;
 
         /* not if it is silent: then the judge reports it as missing */
-        if (ck->ends_of.why[rank] && !of->silent)
+        if (ck->ends_of.why[rank] && !of->silent
+            && !ck->ends_of.foreign[rank])
             limit_node (ck, ck->ends_of.why[rank]);
         if (trouble) {
             snprintf (sentence, sizeof (sentence), "%s: %.180s", of->host,
@@ -383,6 +406,7 @@ static void add_limits (struct lead *ck)
             limit_node (ck, sentence);
         }
     }
+    name_foreign (ck);
     if (ck->odd > ODD_SAID)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN,
                        "something is wrong with %zu more nodes",

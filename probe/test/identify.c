@@ -238,6 +238,36 @@ static void test_subnets (const struct fabric *f, uint8_t wrong)
     roster_destroy (r);
 }
 
+/* Two nodes of the fabric, and one that has no port. */
+static void test_foreign (const struct fabric *f, const char *name, bool foreign)
+{
+    static const char *const known[] = { "h0001", "h0002" };
+    const struct transport t = { .name = "test" };
+    struct coord_blob blob[3];
+    struct error err = { .text = "" };
+    struct identity id;
+    struct roster *r;
+
+    for (size_t k = 0; k < 2; k++) {
+        uint32_t host = fabric_find_host (f, known[k]);
+        const struct fabric_port *port
+            = &f->port[f->endpoint[f->host[host].first].port];
+
+        handle = (struct transport_handle){ .rails = 1, .address[0] = {
+            .guid = port->guid, .lid = port->lid,
+        } };
+        blob[k].len = roster_pack (blob[k].data, known[k], k, &handle, NULL);
+    }
+    blob[2].len = roster_pack (blob[2].data, name, 2, NULL, "no RDMA device");
+    r = roster_create (blob, 3, &t, NULL);
+    ok (identify (&id, r, f, "", NULL, &err) == 0 && id.n == 2 && id.why[2]
+            && id.foreign[2] == foreign && !id.foreign[0],
+        "%s has no port: %s", name,
+        foreign ? "a node without InfiniBand" : "the snapshot has one");
+    identity_clear (&id);
+    roster_destroy (r);
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 2 };
@@ -256,6 +286,8 @@ int main (void)
     fabric_destroy (part[0]);
     fabric_destroy (part[1]);
     test_nodes (f);
+    test_foreign (f, "eth01", true);
+    test_foreign (f, "h0003", false);
     test_lids ();
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct roster *r = make_roster (f, i);
