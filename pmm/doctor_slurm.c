@@ -173,11 +173,25 @@ enum doctor_level doctor_release (struct doctor *d)
     return say_ok (d, "Slurm %s", running);
 }
 
-/* Whether all nodes of Slurm have an endpoint in the snapshot or node map. */
+static bool has_name (const json_t *list, const char *name)
+{
+    const json_t *v;
+    size_t i;
+
+    json_array_foreach ((json_t *)list, i, v)
+        if (!strcmp (json_string_value (v), name))
+            return true;
+    return false;
+}
+
+/* Whether all nodes of Slurm have an endpoint in the snapshot or node map. Those
+ * outside AuditPartition need none: the site knows them.
+ */
 enum doctor_level doctor_nodes (struct doctor *d)
 {
-    struct some missing = { 0 };
+    struct some missing = { 0 }, others = { 0 };
     struct nodemap_line line;
+    json_t *part;
 
     if (!d->fabric)
         return say_unknown (d, "not checked: no snapshot");
@@ -185,17 +199,26 @@ enum doctor_level doctor_nodes (struct doctor *d)
         return say_unknown (d, "not checked: no NodeMap");
     if (!d->nodes.v)
         return say_unknown (d, "%s", d->slurm_error.text);
+    part = *d->site.audit_partition
+               ? controller_partition (d->site.audit_partition, &d->err) : NULL;
     for (size_t i = 0; i < d->nodes.n; i++) {
         const char *name = d->nodes.v[i].name;
 
         if (fabric_find_host (d->fabric, name) == FABRIC_NONE
             && nodemap_find (d->map, name, &line, 1) == 0)
-            add_name (&missing, name);
+            add_name (has_name (json_object_get (part, "outside"), name)
+                          ? &others : &missing, name);
     }
+    json_decref (part);
     if (missing.n > 0)
         return say_warn (d, "%zu of %zu are not in the snapshot (%s): read it "
-                            "again, or write a NodeMap",
+                            "again, or write a NodeMap; nodes without "
+                            "InfiniBand stay out of AuditPartition",
                          missing.n, d->nodes.n, missing.names);
+    if (others.n > 0)
+        return say_info (d, "%zu of %zu are neither in the snapshot nor in "
+                            "AuditPartition (%s): they are not measured",
+                         others.n, d->nodes.n, others.names);
     return say_ok (d, "all %zu are in the snapshot", d->nodes.n);
 }
 
@@ -497,15 +520,15 @@ enum doctor_level doctor_partition (struct doctor *d)
     else if (minutes < need)
         level = say_fail (d, "%s gives a job %s, AuditTimeout needs %u", name,
                           COUNTED ((uint64_t)minutes, "minute"), need);
-    else if (json_array_size (outside) > 0)
-        level = say_warn (d, "%s not in %s and never audited: %s%s",
-                          COUNTED (json_array_size (outside), "node"), name,
-                          json_string_value (json_array_get (outside, 0)),
-                          json_array_size (outside) > 1 ? ", ..." : "");
     else if (json_is_true (json_object_get (part, "open")))
         level = say_warn (d, "users may run jobs in %s, which are never "
                              "audited: RootOnly=YES lets SlurmUser in as well",
                           name);
+    else if (json_array_size (outside) > 0)
+        level = say_info (d, "%s not in %s and never audited: %s%s",
+                          COUNTED (json_array_size (outside), "node"), name,
+                          json_string_value (json_array_get (outside, 0)),
+                          json_array_size (outside) > 1 ? ", ..." : "");
     else
         level = say_ok (d, "%s has all nodes", name);
     json_decref (part);

@@ -440,8 +440,13 @@ complains FAIL AuditPartition '10 minutes, AuditTimeout needs 11' \
 healthy
 scontrol update partition=audit rootonly=no
 complains WARN AuditPartition 'RootOnly' "a partition for all"
-scontrol update partition=audit nodes=h0001,h0003
-complains WARN AuditPartition '1 node not in .*h0002' "a partition without some nodes"
+scontrol update partition=audit rootonly=yes nodes=h0001,h0003
+informs AuditPartition '1 node not in .*h0002' "a partition without some nodes"
+pmm fabric generate irregular --switches 1 --hosts 2 -o fabric
+scontrol update partition=audit nodes=h0001,h0002
+like "$(doctor)" 'INFO +nodes: 1 of 3 .*neither .*h0003.: they are not measured' \
+    "... which need no InfiniBand"
+healthy
 scontrol update partition=audit state=down
 complains FAIL AuditPartition 'not up' "a partition that is down"
 with_slurm PreemptType=preempt/partition_prio PreemptMode=requeue
