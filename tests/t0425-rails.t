@@ -36,7 +36,7 @@ for n in 4 16 ${PMM_LONG:+64}; do
     like "$(result)" "^pmm-result 1 FAIL c0ffee host end h000[23] mlx5_5/1 \
 \([0-9a-f/]+\) [+][0-9]+ ns, and 1 more finding of this rail$" \
         "... slow rails are found, and named" || diag "$(<stderr)"
-    is "$(sed -n 's/^pmm: all //p' stderr)" "2 findings are of rail mlx5_5/1" \
+    is "$(sed -n 's/^pmm:   all //p' stderr)" "2 findings are of rail mlx5_5/1" \
         "... which are the same one"
     emu heal all
 done
@@ -69,7 +69,7 @@ slow=$(link h0003:2)
 for way in +1000 +1000:+0 +0:+1000; do
     emu slow "$slow" "$way"
     run
-    like "$(grep -A2 FAIL: stderr | tail -n 2 | tr '\n' ' ')" \
+    like "$(grep -A3 FAIL: stderr | tail -n 2 | tr '\n' ' ')" \
         "h0003 mlx5_1/1 -- .* 3 probes across it show [+]\
 $([[ $way == *:* ]] && echo '[45]' || echo '(99|100)')" \
         "a cable slow by $way" || diag "$(<stderr)"
