@@ -375,9 +375,16 @@ static int join (struct explore *e, uint32_t a, unsigned int a_num, uint32_t b,
     return 0;
 }
 
-/* The local node, or the node at the far end of a port: no answer from there is
- * an error if the port is active. If the first node after the local one does
- * not answer, an M_Key may be missing.
+static int is_mute (const struct explored_node *n, unsigned int num,
+                    const char *more, struct error *err)
+{
+    return node_error (n, err, "no answer from the far end of port %u, which "
+                               "is active%s", num, more);
+}
+
+/* The local node, or the node at the far end of a port: no answer from there may
+ * be an error if the port is active (put_mute). If the first node after the
+ * local one does not answer, an M_Key may be missing.
  */
 static int on_node_info (struct explore *e, uint64_t cookie,
                          const uint8_t *data, unsigned int status,
@@ -385,7 +392,7 @@ static int on_node_info (struct explore *e, uint64_t cookie,
 {
     uint32_t num = (uint32_t)cookie;
     bool own = e->nnodes == 0;
-    const struct explored_node *from = own ? NULL : e->node[cookie >> 32];
+    struct explored_node *from = own ? NULL : e->node[cookie >> 32];
     struct node_attr info;
     int64_t node;
 
@@ -396,14 +403,15 @@ static int on_node_info (struct explore *e, uint64_t cookie,
                            "NodeInfo of the far end of port %u is refused, "
                            "status 0x%04x",
                            num, status);
-    if (!data)
-        return from->port[num].info.state != STATE_ACTIVE
-                   ? 0
-                   : node_error (from, err,
-                                 "no answer from the far end of port %u, which "
-                                 "is active%s",
-                                 num, cookie >> 32 == 0
-                                          ? " (is an M_Key needed?)" : "");
+    if (!data && cookie >> 32 == 0
+        && from->port[num].info.state == STATE_ACTIVE)
+        return is_mute (from, num, " (is an M_Key needed?)", err);
+    if (!data) {
+        from->port[num].mute = from->port[num].info.state == STATE_ACTIVE;
+        return from->port[num].mute && (e->on_demand || e->part)
+                   ? is_mute (from, num, "", err)
+                   : 0;
+    }
     info = attr_node (data);
     node = arrive (e, &info, own ? &e->self : from->port[num].ahead, err);
     return node < 0 ? -1
@@ -637,6 +645,48 @@ static int put_switch (struct fabric *f, uint32_t node,
     return here ? fabric_set_lft (f, node, n->lft, n->sw.top, err) : 0;
 }
 
+/* The LMC of adapters, which a subnet manager gives to all. */
+static unsigned int find_lmc (const struct explore *e)
+{
+    unsigned int lmc = 0;
+
+    for (size_t i = 0; i < e->nnodes; i++)
+        for (unsigned int k = 1;
+             k <= e->node[i]->info.nports && !explored_is_switch (e->node[i]);
+             k++)
+            if (e->node[i]->port[k].info.lmc > lmc)
+                lmc = e->node[i]->port[k].info.lmc;
+    return lmc;
+}
+
+/* A port that is active, and whose far end does not answer. The tables tell
+ * what is there: a host, behind which is nothing else, is left out; without a
+ * switch, the fabric is not known.
+ */
+static int put_mute (struct fabric *f, const struct explore *e,
+                     const struct explored_node *n, unsigned int num,
+                     struct error *err)
+{
+    size_t lids = 0, host = (size_t)1 << find_lmc (e);
+
+    for (size_t lid = 1; n->lft && lid <= n->sw.top; lid++)
+        lids += n->lft[lid] == num;
+    if (lids == 0)
+        return is_mute (n, num, "", err);
+    if (lids != 1 && lids != host) {
+        char more[64];
+
+        snprintf (more, sizeof (more), ": a switch, with %zu LIDs behind it",
+                  lids);
+        return is_mute (n, num, more, err);
+    }
+    fabric_warn (f, "%s %s (%016" PRIx64 "): port %u is active, but the host "
+                    "there does not answer, and is left out: restart it or its "
+                    "adapter",
+                 fabric_type_name (n->info.type), n->desc, n->info.guid, num);
+    return 0;
+}
+
 /* Add what is known of a node but its cables. Warn if a port is up but its far
  * end is not known.
  */
@@ -652,6 +702,9 @@ static int put_node (struct fabric *f, uint32_t node, const struct explore *e,
         if (leads (e, p)) {
             if (put_port (f, node, n, i, err) < 0)
                 return error_prefix (err, "%s", n->desc);
+        } else if (p->mute) {
+            if (put_mute (f, e, n, i, err) < 0)
+                return -1;
         } else if (!e->part && p->known && p->info.phys_state == PHYS_LINK_UP)
             fabric_warn (f,
                          "%s %s (%016" PRIx64 "): port %u is up, but there is "

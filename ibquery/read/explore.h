@@ -39,6 +39,7 @@ struct explored_port {
     uint32_t far;          /* node, or EXPLORE_NONE */
     uint8_t far_port;
     bool asked, known;     /* PortInfo was requested; received */
+    bool mute;             /* it is active, and its far end does not answer */
     bool used;             /* with `part`: it belongs to it */
     uint16_t dropped;      /* as in struct fabric_port */
 };

@@ -304,6 +304,45 @@ static void left_out (void)
     fabric_destroy (f);
 }
 
+/* A node that answers nothing, behind ports that are active. */
+static struct fabric *read_mute (const struct fabric *f, uint32_t node,
+                                 struct error *err)
+{
+    struct fabric *got;
+    struct mads *m;
+
+    agents = agents_create (f, NULL, SEED);
+    agents->node[node].loss = 100;
+    m = engine (agents, false);
+    got = steady_read (m, "test/1", NULL, NULL, NULL, err);
+    mads_destroy (m);
+    agents_destroy (agents);
+    return got;
+}
+
+static void mute (void)
+{
+    static const char *const sw[] = { "s1-0004", "s2-0003", "s3-0001" };
+    struct fabric *f = tree (), *got;
+    struct error err = { .text = "" };
+    uint32_t host = fabric_find_host (f, "h0007"), port;
+
+    port = f->endpoint[f->host[host].first].port;
+    got = read_mute (f, f->port[port].node, &err);
+    ok (got && got->nhosts + 1 == f->nhosts && got->nwarnings == 1
+            && strstr (got->warning[0], "s1-0004")
+            && strstr (got->warning[0], "is left out: restart it"),
+        "a host that does not answer: %s", got ? got->warning[0] : err.text);
+    fabric_destroy (got);
+    for (size_t i = 0; i < sizeof (sw) / sizeof (sw[0]); i++) {
+        got = read_mute (f, fabric_find_switch (f, sw[i]), &err);
+        ok (!got && strstr (err.text, "no answer from the far end of port"),
+            "a switch that does not: %s", err.text);
+        fabric_destroy (got);
+    }
+    fabric_destroy (f);
+}
+
 /* What makes no sense is left aside. */
 static void senseless (void)
 {
@@ -409,6 +448,7 @@ int main (void)
     spread ();
     left_out ();
     senseless ();
+    mute ();
     all_torn ();
     return done_testing ();
 }
