@@ -46,14 +46,17 @@ sed 's/"s2-000[0-9]"/"SwitchX"/' net >fault
 like "$(pmm fabric check fault)" "duplicated: 4 switches are called SwitchX" \
     "switches without names of their own"
 
-pmm fabric generate fat-tree --ports 12 --levels 2 --rails 4 -o tree
-pmm fabric export -f tree --format ibnetdiscover -o net
-sed -e 's/"h0006 mlx5_0"/"h0006 swap"/; s/"h0006 mlx5_1"/"h0006 mlx5_0"/' \
-    -e 's/"h0006 swap"/"h0006 mlx5_1"/' net >fault
-pmm fabric check fault >out
-like "$(<out)" "h0006 mlx5_1/1 is cabled to s1-000[^ ]*, where" \
-    "two rails are swapped"
-like "$(<out)" "next: look where h0006 mlx5_[01]/1 is plugged in" "... look there"
+for rails in 2 4; do
+    pmm fabric generate fat-tree --ports 12 --levels 2 --rails "$rails" -o tree
+    pmm fabric export -f tree --format ibnetdiscover -o net
+    sed -e 's/"h0006 mlx5_0"/"h0006 swap"/; s/"h0006 mlx5_1"/"h0006 mlx5_0"/' \
+        -e 's/"h0006 swap"/"h0006 mlx5_1"/' net >fault
+    pmm fabric check fault >out
+    like "$(<out)" "h0006 mlx5_1/1 is cabled to s1-000[^ ]*, where" \
+        "of $rails rails two are swapped"
+    like "$(<out)" "next: look where h0006 mlx5_[01]/1 is plugged in" \
+        "... look there"
+done
 
 sed '/"h0005 mlx5_1" lid/s/4xHDR/1xHDR/; /^\[1\].*(.*"h0005/s/4xHDR/1xHDR/' net |
     awk '/^Ca/ { in_it = /"h0005 mlx5_1"/ } in_it { sub(/4xHDR/, "1xHDR") }

@@ -17,19 +17,18 @@ enum {
     FEW_SHARE = 2,   /* of all compared, so many must have enough peers */
 };
 
-/* Where an endpoint is cabled to: equal for the same rail at the same leaf. */
+/* Where an endpoint is cabled to. */
 struct rail_place {
     uint32_t rail;  /* number of its name; FABRIC_NONE: not compared */
     uint32_t leaf;  /* node */
-    uint32_t place; /* number */
 };
 
 struct rail_search {
     const struct fabric *f;
     struct rail_place *at; /* [nendpoints] */
     size_t nrails, ncompared;
-    struct csr hosts;      /* at each place */
-    size_t *shared;        /* [nhosts] places that it shares with a host */
+    struct csr hosts;      /* at each node, if it is a leaf */
+    size_t *shared;        /* [nhosts] rails of a host that are at a leaf of it */
     uint32_t *peer;        /* [npeers] hosts that share any */
     size_t npeers;
     uint32_t *leaf;        /* [nhosts] of a rail's peers */
@@ -48,58 +47,53 @@ uint32_t rails_leaf (const struct fabric *f, uint32_t endpoint)
                : FABRIC_NONE;
 }
 
-/* Number the names of rails, then the places; list the hosts at each place. */
-static void find_places (struct rail_search *s)
+/* Number the names of rails; list the hosts at each leaf. */
+static void find_leaves (struct rail_search *s)
 {
     const struct fabric *f = s->f;
     const char **name = xarray (f->nendpoints, sizeof (*name));
-    uint64_t *key = xarray (f->nendpoints, sizeof (*key));
     size_t *count = xcalloc (f->nhosts, sizeof (*count));
-    size_t n = 0, places = 0;
+    size_t n = 0;
     struct csr by_host;
 
     for (uint32_t e = 0; e < f->nendpoints; e++)
         if (f->endpoint[e].rail)
             name[n++] = f->endpoint[e].rail;
     s->nrails = text_unique (name, n);
-    n = 0;
     for (uint32_t e = 0; e < f->nendpoints; e++) {
         const char *rail = f->endpoint[e].rail;
         uint32_t leaf = rails_leaf (f, e), host = f->endpoint[e].host;
 
-        s->at[e] = (struct rail_place){ FABRIC_NONE, leaf, 0 };
+        s->at[e] = (struct rail_place){ FABRIC_NONE, leaf };
         if (!rail || leaf == FABRIC_NONE || f->host[host].count > RAILS_MAX)
             continue;
         s->at[e].rail = text_find (name, s->nrails, rail) - name;
-        key[n++] = (uint64_t)leaf << 32 | s->at[e].rail;
         count[host]++;
+        s->ncompared++;
     }
-    if (n > 0)
-        qsort (key, n, sizeof (*key), compare_u64);
-    for (size_t i = 0; i < n; i++)
-        if (i == 0 || key[i] != key[places - 1])
-            key[places++] = key[i];
     by_host = csr_create (f->nhosts, count);
-    for (uint32_t e = 0, at = 0; e < f->nendpoints; e++) {
-        struct rail_place *p = &s->at[e];
-        uint64_t own = (uint64_t)p->leaf << 32 | p->rail;
-
-        if (p->rail == FABRIC_NONE)
-            continue;
-        p->place = (uint64_t *)bsearch (&own, key, places, sizeof (own),
-                                        compare_u64) - key;
-        by_host.v[at++] = p->place;
-    }
-    s->ncompared = n;
-    s->hosts = csr_transpose (&by_host, places);
+    for (uint32_t e = 0, at = 0; e < f->nendpoints; e++)
+        if (s->at[e].rail != FABRIC_NONE)
+            by_host.v[at++] = s->at[e].leaf;
+    s->hosts = csr_transpose (&by_host, f->nnodes);
     csr_clear (&by_host);
     free (count);
     free (name);
-    free (key);
 }
 
-/* Find the hosts that share places with a host. Return how many of its rails
- * are compared.
+/* Whether any rail of a host is at a leaf. */
+static bool is_at (const struct rail_search *s, uint32_t host, uint32_t leaf)
+{
+    const struct fabric_host *h = &s->f->host[host];
+
+    for (uint32_t e = h->first; e < h->first + h->count; e++)
+        if (s->at[e].rail != FABRIC_NONE && s->at[e].leaf == leaf)
+            return true;
+    return false;
+}
+
+/* Find the hosts at the leaves of a host's rails. Return how many of these are
+ * compared.
  */
 static size_t find_peers (struct rail_search *s, uint32_t host)
 {
@@ -108,7 +102,7 @@ static size_t find_peers (struct rail_search *s, uint32_t host)
 
     s->npeers = 0;
     for (uint32_t e = h->first; e < h->first + h->count; e++) {
-        uint32_t at = s->at[e].place;
+        uint32_t at = s->at[e].leaf, last = FABRIC_NONE;
 
         if (s->at[e].rail == FABRIC_NONE)
             continue;
@@ -116,8 +110,9 @@ static size_t find_peers (struct rail_search *s, uint32_t host)
         for (size_t i = s->hosts.start[at]; i < s->hosts.start[at + 1]; i++) {
             uint32_t peer = s->hosts.v[i];
 
-            if (peer != host && s->shared[peer]++ == 0)
+            if (peer != host && peer != last && s->shared[peer]++ == 0)
                 s->peer[s->npeers++] = peer;
+            last = peer;
         }
     }
     return rails;
@@ -144,8 +139,8 @@ static struct rail_odd compare (struct rail_search *s, uint32_t endpoint,
 
     for (size_t i = 0; i < s->npeers; i++) {
         const struct rail_place *at = place_of (s, s->peer[i], own->rail);
-        size_t others = s->shared[s->peer[i]]
-                        - (at && at->place == own->place);
+        size_t others
+            = s->shared[s->peer[i]] - is_at (s, s->peer[i], own->leaf);
 
         if (at && others > 0 && 3 * others >= 2 * (rails - 1))
             s->leaf[x.of++] = at->leaf;
@@ -188,7 +183,7 @@ size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd)
     size_t n = 0, kept = 0;
 
     *odd = NULL;
-    find_places (&s);
+    find_leaves (&s);
     s.count = xcalloc (s.nrails, sizeof (*s.count));
     for (uint32_t h = 0; h < f->nhosts; h++) {
         uint32_t first = f->host[h].first;

@@ -2,10 +2,11 @@
 /* Rails: adapters that are cabled to another leaf than their peers'.
  *
  * A rail is known by what the NodeDescription says after the host's name, and
- * the port ("mlx5_3/1"). The peers of a rail are the hosts that have one of the
- * same name, and share the leaves of at least two thirds of the host's other
- * rails. If rails have leaves by a rule, most peers share the leaf of this one,
- * too; a rail is odd if they do not. Fewer than RAILS_PEERS peers tell nothing.
+ * the port ("mlx5_3/1"). Its peers are the hosts that have one of the same name,
+ * and are, by whatever rail, at the leaves of at least two thirds of the host's
+ * other rails. If rails have leaves by a rule, most peers share the leaf of this
+ * one, too; a rail is odd if they do not. Fewer than RAILS_PEERS peers tell
+ * nothing.
  *
  * Rails that are odd at more than a third of their hosts follow no rule, and
  * are left out. Of the others at most one in 16 may be odd, and at least half
