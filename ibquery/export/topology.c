@@ -454,6 +454,7 @@ static struct tree_item *add_item (struct topology *t, uint32_t node,
     return item;
 }
 
+/* Add the leaves and pods of a level, by their first hosts. */
 static void add_pods (struct topology *t, uint8_t level)
 {
     uint32_t *leaves = xcalloc (t->f->nnodes, sizeof (*leaves)); /* by pod */
@@ -464,16 +465,19 @@ static void add_pods (struct topology *t, uint8_t level)
             t->scratch[t->place[i]]++;
     for (size_t i = 0; i < t->f->nnodes; i++)
         leaves[sets_find (t->pod, i)]++;
-    for (size_t i = 0; i < t->f->nnodes; i++) {
+    for (size_t i = 0; i < t->f->nhosts; i++) {
+        uint32_t at = t->place[i];
         char name[NAME];
 
-        if (t->scratch[i] == 0 || t->f->node[i].level != level)
+        if (at == FABRIC_NONE || t->scratch[at] == 0
+            || t->f->node[at].level != level)
             continue;
-        if (leaves[i] > 1)
+        if (leaves[at] > 1)
             snprintf (name, NAME, "pod-%zu", ++t->npods);
         else
-            clean_name (&t->f->node[i], name);
-        add_item (t, i, level, true, name)->nhosts = t->scratch[i];
+            clean_name (&t->f->node[at], name);
+        add_item (t, at, level, true, name)->nhosts = t->scratch[at];
+        t->scratch[at] = 0;
     }
     free (leaves);
 }

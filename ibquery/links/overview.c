@@ -105,54 +105,59 @@ static void write_cables (const struct overview *p)
     free (count);
 }
 
-static uint32_t far_node (const struct fabric *f, uint32_t node,
-                          const struct fabric_link *l)
-{
-    uint32_t a = f->port[l->a].node;
+struct rail_at {
+    const struct fabric_node *leaf;
+    const char *rail;
+};
 
-    return a == node ? f->port[l->b].node : a;
+static int compare_rails (const void *a, const void *b)
+{
+    const struct rail_at *x = a, *y = b;
+    int by_name = strverscmp (x->leaf->name, y->leaf->name);
+
+    if (by_name)
+        return by_name;
+    if (x->leaf != y->leaf)
+        return x->leaf < y->leaf ? -1 : 1;
+    return strcmp (x->rail, y->rail);
 }
 
 /* Rails by leaf, where hosts have several: "LEAF: 6 mlx5_0/1". */
 static void write_rails (const struct overview *p)
 {
     const struct fabric *f = p->f;
-    const char **name = xcalloc (f->nendpoints, sizeof (*name));
-    size_t shown = 0, more = 0;
+    struct rail_at *at = xarray (f->nendpoints, sizeof (*at));
+    size_t n = 0, leaves = 0;
 
-    for (uint32_t node = 0; node < f->nnodes; node++) {
-        const struct fabric_node *s = &f->node[node];
-        char *text = xstrdup ("");
-        size_t n = 0;
+    for (uint32_t e = 0; e < f->nendpoints; e++) {
+        uint32_t leaf = rails_leaf (f, e);
 
-        for (uint32_t e = 0; e < f->nendpoints && s->type == NODE_SWITCH; e++) {
-            uint32_t port = f->endpoint[e].port, link = f->port[port].link;
-
-            if (f->endpoint[e].rail && link != FABRIC_NONE
-                && far_node (f, f->port[port].node, &f->link[link]) == node)
-                name[n++] = f->endpoint[e].rail;
-        }
-        if (n > 0)
-            qsort (name, n, sizeof (*name), compare_strings);
-        for (size_t i = 0, end; i < n; i = end) {
-            char *longer;
-
-            for (end = i; end < n && !strcmp (name[end], name[i]);)
-                end++;
-            longer = xasprintf ("%s%s%zu %s", text, *text ? ", " : "", end - i,
-                                name[i]);
-            free (text);
-            text = longer;
-        }
-        if (n > 0 && shown++ < SHOWN_MAX)
-            fprintf (p->fp, "rails at %s: %s\n", s->name, text);
-        else
-            more += n > 0;
-        free (text);
+        if (f->endpoint[e].rail && leaf != FABRIC_NONE)
+            at[n++] = (struct rail_at){ &f->node[leaf], f->endpoint[e].rail };
     }
-    if (more > 0)
-        fprintf (p->fp, "... and at %s\n", COUNTED (more, "switch"));
-    free (name);
+    if (n > 0)
+        qsort (at, n, sizeof (*at), compare_rails);
+    for (size_t i = 0, end; i < n; i = end) {
+        bool first = i == 0 || at[i].leaf != at[i - 1].leaf;
+
+        for (end = i; end < n && compare_rails (&at[end], &at[i]) == 0;)
+            end++;
+        leaves += first;
+        if (leaves > SHOWN_MAX)
+            continue;
+        if (first)
+            fprintf (p->fp, "%srails at %s: ", i == 0 ? "" : "\n",
+                     at[i].leaf->name);
+        else
+            fputs (", ", p->fp);
+        fprintf (p->fp, "%zu %s", end - i, at[i].rail);
+    }
+    if (n > 0)
+        fputc ('\n', p->fp);
+    if (leaves > SHOWN_MAX)
+        fprintf (p->fp, "... and at %s\n",
+                 COUNTED (leaves - SHOWN_MAX, "switch"));
+    free (at);
 }
 
 /* The cables from each switch to the level above. */
