@@ -64,4 +64,15 @@ sed '/"h0005 mlx5_1" lid/s/4xHDR/1xHDR/; /^\[1\].*(.*"h0005/s/4xHDR/1xHDR/' net 
 pmm fabric check fault >out
 is "$?" 1 "a cable with one lane: the exit status"
 like "$(<out)" "next: look at .*h0005 mlx5_[01]/1" "... look at it first"
+
+sed '/"h0005 mlx5_1" lid/s/4xHDR/1xHDR/' net >fault
+pmm fabric check fault >out
+like "$? $(<out)" "^1 .*note: the rates that both ends tell differ for 1 cable, the\
+ first in fault:[0-9]+: the lower is taken" "one end says so"
+guid=$(sed -n 's/^Switch.*"S-\([0-9a-f]*\)".*"s1-0003.*/\1/p' net | head -n 1)
+awk -v end="\"S-$guid\"[8]" '/^Switch/ { at = index($0, "S-'"$guid"'") }
+    index($0, end) || (at && index($0, "[8]") == 1) { sub(/4xHDR/, "4xEDR") }
+    { print }' net >fault
+pmm fabric check fault >out
+like "$? $(<out)" "^3 .*next: look at s1-0003" "a slow cable between switches"
 done_testing

@@ -148,6 +148,8 @@ struct draft {
     size_t nspreads;
     struct draft_lid *lid;    /* [LIDS] */
     struct counters *counters; /* NULL: no file has any */
+    size_t nuneven;           /* cables whose ends tell different rates */
+    struct place uneven;      /* ... the first of them */
     int64_t began, ended;     /* when a file with counters was written, seconds
                                  since 1970; 0 unknown */
 

@@ -15,6 +15,8 @@
 
 #include "util/alloc.h"
 #include "util/map.h"
+#include "util/rates.h"
+#include "util/text.h"
 
 static const struct fabric_port *find_far (const struct draft *d,
                                            const struct port_note *note)
@@ -44,6 +46,24 @@ static int check_far_lid (const struct draft *d, const struct port_note *note,
                         note->cable.far_lid, a->lid, a->at.file, a->at.line);
 }
 
+/* A cable's lanes and speed: the lower of its ends', if they are told. Return
+ * whether the ends differ.
+ */
+static bool lower_rate (struct draft_cable *c, const struct draft_cable *back)
+{
+    struct rates here = rates_of (c->width, c->speed);
+    struct rates there = rates_of (back->width, back->speed);
+    bool narrower = rates_narrower (&there, &here);
+    bool slower = rates_slower (&there, &here);
+
+    if (narrower || !c->width)
+        c->width = back->width;
+    if (slower || !*c->speed)
+        memcpy (c->speed, back->speed, sizeof (c->speed));
+    return narrower || slower || (here.lanes && rates_narrower (&here, &there))
+           || (here.speeds && rates_slower (&here, &there));
+}
+
 /* Check that both ends give the same cable, then add it once. */
 static int join_cable (struct draft *d, size_t port, struct error *err)
 {
@@ -51,12 +71,13 @@ static int join_cable (struct draft *d, size_t port, struct error *err)
     const struct fabric_port *p = &d->f->port[port];
     const struct fabric_port *far = find_far (d, note);
     const struct draft_cable *c = &note->cable;
+    struct draft_cable lower = *c;
     uint64_t guid = d->f->node[p->node].guid;
 
     if (!far)
         return place_input (&note->at, err, "port %u leads to %016" PRIx64
-                            "/%u, which no file has", p->num, c->far,
-                            c->far_port);
+                            "/%u, which no file has: is the file complete?",
+                            p->num, c->far, c->far_port);
     if (far == p) {
         fabric_warn (d->f, "%.64s (%016" PRIx64 "): port %u leads to itself",
                      d->f->node[p->node].desc, guid, p->num);
@@ -78,8 +99,10 @@ static int join_cable (struct draft *d, size_t port, struct error *err)
         return -1;
     if (back->at.file && back < note)
         return 0;
+    if (back->at.file && lower_rate (&lower, &back->cable) && d->nuneven++ == 0)
+        d->uneven = note->at;
     return fabric_add_cable (d->f, p->node, p->num, far->node, far->num,
-                             c->width, c->speed, err) < 0
+                             lower.width, lower.speed, err) < 0
                ? place_error (&note->at, err)
                : 0;
 }
@@ -92,6 +115,11 @@ static int join_cables (struct draft *d, struct error *err)
     for (size_t i = 0; i < d->f->nports; i++)
         if (d->port[i].at.file && join_cable (d, i, err) < 0)
             return -1;
+    if (d->nuneven > 0)
+        fabric_warn (d->f, "the rates that both ends tell differ for %s, the "
+                           "first in " PLACE ": the lower is taken",
+                     COUNTED (d->nuneven, "cable"), d->uneven.file,
+                     d->uneven.line);
     for (size_t i = 0; i < d->f->nports; i++) {
         const struct port_note *note = &d->port[i];
 

@@ -271,10 +271,13 @@ static void write_duplicates (struct overview *p)
 static void advise_first (struct overview *p, const struct link_check *c)
 {
     const struct fabric *f = p->f;
+    const struct link_finding *first = c->nfindings > 0 ? c->finding
+                                       : c->ndoubts > 0 ? c->doubt
+                                                        : NULL;
     struct rail_odd *odd;
 
-    if (c->nfindings > 0) {
-        const struct fabric_link *l = &f->link[c->finding[0].link];
+    if (first) {
+        const struct fabric_link *l = &f->link[first->link];
 
         advise (p, "look at %s -- %s", PORT_NAME (f, l->a),
                 PORT_NAME (f, l->b));

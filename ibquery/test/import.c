@@ -464,7 +464,7 @@ static const struct {
     { 0, 0, "[3]\t\"S-0002c90200000010\"[4]",
       "[3]\t\"S-0002c90200000011\"[4]", false,
       "tree.ibnetdiscover:13: port 3 leads to 0002c90200000011/4, which "
-      "no file has" },
+      "no file has: is the file complete?" },
     { 0, 0, "[3]\t\"S-0002c90200000010\"[4]",
       "[2]\t\"S-0002c90200000010\"[4]", false,
       "tree.ibnetdiscover:13: port 2 of 0002c90100000040 leads to "
