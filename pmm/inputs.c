@@ -233,10 +233,11 @@ struct topology_model *inputs_graph (const char *path)
 
 struct infer_matrix *inputs_latencies (const char *path,
                                        const uint64_t *length,
-                                       enum series_stat stat)
+                                       enum series_stat stat, double unit_ns)
 {
     FILE *fp = need (file_open_input (path, &fault));
     struct infer_matrix *m;
+    bool plain;
     FILE *text;
     size_t len;
     char *s = file_slurp (fp, LATENCIES_BYTES_MAX, &len, &fault);
@@ -247,9 +248,12 @@ struct infer_matrix *inputs_latencies (const char *path,
     if (len == 0)
         die_input ("%s: the file is empty", path);
     text = xcheck (fmemopen (s, len, "r"));
-    m = *s == '{' || strncmp (s, PARUS_START, strlen (PARUS_START)) == 0
-            ? latencies_of (text, path, length, stat)
-            : infer_matrix_read (text, path, &fault);
+    plain = *s != '{' && strncmp (s, PARUS_START, strlen (PARUS_START)) != 0;
+    if (!plain && unit_ns != 1)
+        die_input ("%s says in which unit it is: --unit is for a plain matrix",
+                   path);
+    m = plain ? infer_matrix_read (text, path, unit_ns, &fault)
+              : latencies_of (text, path, length, stat);
     fclose (text);
     free (s);
     file_close_input (fp);

@@ -196,12 +196,13 @@ struct topology_model *inputs_graph (const char *path);
 
 /* Latencies: those in the last run of such a file that has pairs, of messages of
  * *length bytes (NULL: of the shortest), or a plain matrix
- * (compare/infer/matrix.h). Both directions of a pair become one latency, their
- * mean.
+ * (compare/infer/matrix.h), of units of unit_ns. Both directions of a pair
+ * become one latency, their mean. Die if another file is to have a unit that is
+ * not 1 ns.
  */
 struct infer_matrix *inputs_latencies (const char *path,
                                        const uint64_t *length,
-                                       enum series_stat stat);
+                                       enum series_stat stat, double unit_ns);
 
 /* The matrix of the nodes label[0 .. n-1], which file or option `of` names. Die
  * if one was not measured.

@@ -122,7 +122,7 @@ static void check (const struct inputs *in)
 static struct infer_matrix *load_latencies (struct inputs *in)
 {
     if (given.series)
-        return inputs_latencies (given.series, given.length, given.stat);
+        return inputs_latencies (given.series, given.length, given.stat, 1);
     in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false);
     return need (infer_matrix_of_paths (in->ps, &fault));
 }

@@ -27,6 +27,11 @@ struct infer_format {
 };
 static const struct infer_format formats[5];
 
+static const struct {
+    const char *name;
+    double ns;
+} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { 0 } };
+
 static struct infer_words {
     int format;             /* of formats */
     const char *graph, *against, *plan, *throughput;
@@ -34,6 +39,7 @@ static struct infer_words {
     const uint64_t *length; /* NULL: that of the shortest messages */
     double eps;             /* 0: latencies are clustered */
     int stat;               /* of the repeats */
+    int unit;               /* of units */
     bool basic;             /* no switches */
 } given = { .stat = SERIES_MEDIAN };
 
@@ -48,6 +54,8 @@ static const struct opt options[] = {
       OPT_ROWS (series_stat_names) },
     { "length", 0, "BYTES", inputs_length, FIELD (length),
       "by messages of so many bytes [the shortest]" },
+    { "unit", 0, "NAME", NULL, FIELD (unit),
+      "of a plain matrix (default: ns)", OPT_ROWS (units) },
     { "graph", 0, "TGF", opt_string, FIELD (graph),
       "fit this topology, infer none" },
     { "cores", 0, "HOST=FILE", opt_append, FIELD (cores),
@@ -67,12 +75,18 @@ static const struct opt options[] = {
  * Latencies and models
  */
 
+static struct infer_matrix *load (const char *path)
+{
+    return inputs_latencies (path, given.length, given.stat,
+                             units[given.unit].ns);
+}
+
 /* Latencies of the measured nodes. The other nodes are reported; *lost: whether
  * there are any.
  */
 static struct infer_matrix *load_measured (const char *path, bool *lost)
 {
-    struct infer_matrix *all = inputs_latencies (path, given.length, given.stat);
+    struct infer_matrix *all = load (path);
     char **label;
     size_t n;
     struct infer_matrix *w = infer_matrix_measured (all, &label, &n, &fault);
@@ -162,7 +176,7 @@ static struct join_part infer_part (const struct topology_model *m,
     host = xasprintf ("%.*s", (int)(equals - word), word);
     if ((part.node = topology_find (m, host)) == NONE)
         die_input ("--cores %.80s: no such node", word);
-    w = inputs_latencies (equals + 1, given.length, given.stat);
+    w = load (equals + 1);
     part.external = find_external (w, host, equals + 1);
     if (join_external (w, part.external, &fault) < 0)
         need_ok (error_prefix (&fault, "%s", equals + 1));

@@ -50,7 +50,7 @@ static struct infer_matrix *load_hosts (struct inputs *in)
     struct hostlist list;
 
     if (given.series)
-        all = inputs_latencies (given.series, given.length, given.stat);
+        all = inputs_latencies (given.series, given.length, given.stat, 1);
     else {
         in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false);
         all = need (infer_matrix_of_paths (in->ps, &fault));

@@ -170,7 +170,7 @@ wait view.cell
 eval view.places.indexOf (view.cell[0])
 wheel -300 view.canvas
 wait view.n < 16 && view.busy === false
-eval document.querySelectorAll ('#matrix .uplot').length
+eval document.querySelectorAll ('#matrix .side .uplot').length
 X
 is "$(<said)" '["by the baseline", "this check", "pairs", "this check \u2212 by the baseline", "pairs \u2212 this check"]
 [240, true]
@@ -193,6 +193,78 @@ X
     is "$(<said)" '["slurm-pmm", 3]
 console 0
 requests 0' "are a page of their own"
+
+    # twelve hosts, three lengths, twice; the second time h01 is 50 ns slower
+    for more in 0 50; do
+        jq -nc --argjson more "$more" '{ kind: "series", version: 1,
+            test: "one_to_one", seed: 1, repeats: 9, noise_length: 0,
+            noise_messages: 0, noise_processes: 0, steps: 1, probes: 1,
+            seconds: 1, complete: true, topologies: [],
+            processes: [range (12) | "h\(100 + . | tostring | .[1:])" |
+                { label: ., host: ., lost: false }],
+            pairs: [(0, 1024, 8192) as $l | range (12) as $a | range (12) as $b |
+                select ($a != $b) | { a: $a, b: $b, length: $l, count: 9,
+                lost: 0, time_ns: ((1000 + $l + 10 * ($a - $b | fabs)
+                    + (if $a == 1 or $b == 1 then $more else 0 end)) |
+                    { min: ., p25: ., median: ., p75: ., max: ., mean: .,
+                      sd: 100 }) }] }' >"series$more"
+    done
+    pmm report --html --series series0 --series series50 >series.html
+    browse series.html >said <<'X'
+size 1280 900
+wait document.body.dataset.ready
+eval ($('#matrix').scrollIntoView (), view.canvas.focus (), 1)
+wait view.busy === false
+# of 132 pairs; those of neighbours are the first bin
+eval [view.counts.length, view.counts.reduce ((x, y) => x + y), view.counts[0], $('#matrix .bins h3').textContent]
+eval [view.down, view.across].map ((c) => c.getContext ('2d').getImageData (0, 0, c.width, c.height).data.some ((x) => x))
+eval view.key.textContent.includes ('deviation')
+click [...document.querySelectorAll ('#matrix label')].find ((l) => l.textContent === 'deviation in red')
+wait view.key.textContent.includes ('a deviation of 25 % of the time')
+# the keys' cell begins in the middle, stays inside, is pinned and let go
+eval (view.canvas.focus (), 1)
+key ArrowDown
+eval [view.tip.textContent, view.cell]
+key Enter
+eval [view.cell.map ((p) => view.model.labels[p]), document.querySelectorAll ('#matrix .strip').length]
+key ArrowLeft
+eval [view.at, view.cell]
+key Escape
+eval [view.at, view.cell]
+eval (view.at = [0, 0], 1)
+key ArrowUp
+eval view.at
+# closer, it follows the keys
+eval (view.n = 8, clampView (), view.at = [7, 7], 1)
+key ArrowRight
+eval [view.at, view.x, view.y]
+key Enter
+# all lengths of its row: the last one, and the last partner
+click (() => { const s = $('#matrix .strip'); s.scrollIntoView ({ block: 'center' }); const b = s.getBoundingClientRect (); return [b.right - 3, b.bottom - 3]; }) ()
+eval [view.cell, view.length]
+# two series: h01's 22 pairs deviate
+eval (useModel (2), 1)
+wait view.busy === false
+eval [view.counts.filter ((x) => x), $('#matrix .bins h3').textContent]
+X
+    is "$(<said)" '1
+[100, 132, 22, "132 pairs by their time, ns"]
+[true, true]
+false
+1
+["h07 \u2192 h06: 1,010 ns", null]
+[["h07", "h06"], 2]
+[[7, 5], [7, 6]]
+[null, null]
+1
+[0, 0]
+1
+[[7, 8], 1, 0]
+[[7, 11], 2]
+1
+[[110, 22], "132 pairs by how much they deviate, ns"]
+console 0
+requests 0' "a matrix: names, keys, all lengths, a histogram"
 fi
 
 browse alone.html >said <<'X'

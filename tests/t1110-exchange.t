@@ -112,6 +112,11 @@ for way in '' --blocking; do
     is "$(jq -n "$apart | length == 2 and all(. < 1.02)")" true \
         "... not where it does not: $apart"
 done
+run noise --noise-processes 2 --goals 20 --repeats 10
+is "$(jq -sc '[.[].pairs] | transpose
+    | map(.[1].time_ns.median / .[0].time_ns.median)
+    | length == 20 and all(. > 0.9 and . < 3)' out.json)" true \
+    "... by default as many exchanges as make sense" || diag "$(<stdout)"
 emu heal all
 
 # What gets lost

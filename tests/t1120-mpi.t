@@ -208,9 +208,12 @@ test_arguments ()
     like "$? $(said)" "^2 $prog: h0001 has several processes: " \
         "... two on a host, to be called by its name"
     timeout 600 srun -Q --jobid="$job" --mpi="$pmi" -w h0001 -n4 \
-        taskset -c 0 "$probe" operations >out 2>err
-    like "$? $(said)" "^2 $prog: h0001: more processes than the 1 cores" \
-        "... four on one core"
+        taskset -c 0 "$probe" pairs -n 1 --warm-up 0 -o pairs >out 2>err
+    is "$? $(pairs pairs) $(said)" "0 round-trip mpi 4 1 12 12 $prog: \
+warning: h0001: more processes than the 1 core that they may use: times are wrong" \
+        "... four on one core are measured, with a warning"
+    is "$(jq -r '[.processes[].label] | sort | join (" ")' pairs)" \
+        "h0001:0 h0001:0.2 h0001:0.3 h0001:0.4" "... by names of their own"
 }
 
 prog=pmm-probe-mpi once=

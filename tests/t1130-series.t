@@ -213,6 +213,9 @@ pmm compare solution pairs --json >compared
 is "$?:$(jq -c '[.pairs, (.deviation_ns.mean * 1000 | round),
     (.only_a | length), .only_b]' compared)" '0:[28,10000,28,[]]' \
     "a solution's pairs, of which one side was measured"
+pmm infer pairs --unit us 2>said
+is "$? $(<said)" "2 pmm infer: pairs says in which unit it is: --unit is for a \
+plain matrix" "a series has a unit"
 
 jq -c '.processes[4].lost |= true | .pairs[0].lost |= 4 | .complete |= false' \
     s >lost

@@ -45,6 +45,8 @@ D 3 6 3 0
 END
 is "$(pmm infer --basic --format tgf four | sed '1,/#/d' | tr '\n' ';')" \
     '1 2 l: 3;1 3 l: 3;1 4 l: 3;2 3 l: 3;3 4 l: 3;' "four hosts, five edges"
+is "$(pmm infer --basic --format tgf --unit us four | sed -n '/ l: /p' | head -n 1)" \
+    '1 2 l: 3000' "... of latencies in microseconds"
 
 pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric \
     && measured fabric --noise 10

@@ -125,7 +125,7 @@ static uint32_t count_words (const char *s)
 
 /* Row a of the matrix, from the words after the label. */
 static int read_row (struct infer_matrix *m, uint32_t a, char *words,
-                     struct error *err)
+                     double unit_ns, struct error *err)
 {
     for (uint32_t b = 0; b < m->n; b++) {
         char *word = strtok_r (NULL, blanks, &words);
@@ -136,8 +136,10 @@ static int read_row (struct infer_matrix *m, uint32_t a, char *words,
                                 m->n);
         if (a == b || !strcmp (word, "-"))
             continue;
-        if (text_double (word, INFER_MIN_NS, INFER_MAX_NS, ns) < 0)
+        if (text_double (word, INFER_MIN_NS / unit_ns, INFER_MAX_NS / unit_ns,
+                         ns) < 0)
             return error_input (err, "'%.40s' is no latency", word);
+        *ns *= unit_ns;
     }
     if (strtok_r (NULL, blanks, &words))
         return error_input (err, "more than %u values", m->n);
@@ -145,7 +147,7 @@ static int read_row (struct infer_matrix *m, uint32_t a, char *words,
 }
 
 /* *m: the matrix as far as it was made. */
-static int read_lines (struct infer_matrix **m, char *text,
+static int read_lines (struct infer_matrix **m, char *text, double unit_ns,
                        unsigned long *number, struct error *err)
 {
     char *line, *words;
@@ -158,7 +160,7 @@ static int read_lines (struct infer_matrix **m, char *text,
         if (a == (*m)->n)
             return error_input (err, "more than %u nodes", a);
         if (infer_matrix_name (*m, a, strtok_r (line, blanks, &words), err) < 0
-            || read_row (*m, a, words, err) < 0)
+            || read_row (*m, a, words, unit_ns, err) < 0)
             return -1;
     }
     if (!*m)
@@ -170,13 +172,13 @@ static int read_lines (struct infer_matrix **m, char *text,
 }
 
 struct infer_matrix *infer_matrix_read (FILE *fp, const char *name,
-                                        struct error *err)
+                                        double unit_ns, struct error *err)
 {
     struct infer_matrix *m = NULL;
     unsigned long number = 0;
     char *text = file_slurp_text (fp, name, FILE_MAX_BYTES, err);
 
-    if (text && read_lines (&m, text, &number, err) < 0) {
+    if (text && read_lines (&m, text, unit_ns, &number, err) < 0) {
         error_prefix (err, "%s:%lu", name, number);
         infer_matrix_destroy (m);
         m = NULL;

@@ -2,9 +2,9 @@
 /* Latencies of all pairs of nodes: the input of the inference.
  *
  * Made from measured pairs or read from a file. Read by search, fit and
- * export. File: text, in nanoseconds (or any other unit, which the model then
- * has as well). '#' starts a comment; lines may be empty. Any other line is the
- * label of a node and its n values, '-' if not known. The diagonal is ignored:
+ * export. File: text, in nanoseconds or another unit. '#' starts a comment;
+ * lines may be empty. Any other line is the label of a node and its n values,
+ * '-' if not known. The diagonal is ignored:
  *
  *     # from    n1    n2    n3
  *     n1         0  1210  1440
@@ -68,11 +68,11 @@ size_t infer_matrix_values (const struct infer_matrix *m, double *v);
 /* Number of pairs that are not known. */
 uint64_t infer_matrix_unknown (const struct infer_matrix *m);
 
-/* Values are from INFER_MIN_NS to INFER_MAX_NS. NULL with err as "NAME:LINE:
- * sentence".
+/* Values are in units of `unit_ns`; they are from INFER_MIN_NS to INFER_MAX_NS.
+ * NULL with err as "NAME:LINE: sentence".
  */
 struct infer_matrix *infer_matrix_read (FILE *fp, const char *name,
-                                        struct error *err);
+                                        double unit_ns, struct error *err);
 
 /* The matrix without the nodes that have no known latency. Their labels go to
  * lost [*nlost]; the caller frees each, and the list. NULL with err: fewer than

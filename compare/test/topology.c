@@ -126,7 +126,7 @@ static void test_loop (void)
 static struct infer_matrix *read_text (const char *text, struct error *err)
 {
     FILE *fp = fmemopen ((char *)text, strlen (text), "r");
-    struct infer_matrix *m = infer_matrix_read (fp, "f", err);
+    struct infer_matrix *m = infer_matrix_read (fp, "f", 1, err);
 
     fclose (fp);
     return m;

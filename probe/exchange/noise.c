@@ -115,20 +115,14 @@ static int make_noise (const struct exchange_session *x,
     return 0;
 }
 
-/* One repeat of a goal pair, with noise or without. By default it is of one
- * exchange: the noise may end before many are done.
- */
+/* One repeat of a goal pair, with noise or without. */
 static int repeat (const struct exchange_session *x, const struct probe *goal,
                    size_t len, const struct noise_how *noise,
                    struct results *r, struct error *err)
 {
-    const struct measure_how *how = &x->args->how;
-    struct measure_how one = {
-        .warm_up = how->warm_up,
-        .repeats = 1,
-        .exchanges = how->exchanges > 0 ? how->exchanges : 1,
-    };
+    struct measure_how one = x->args->how;
 
+    one.repeats = 1;
     if (measure_step (&x->party, x->ex, goal, 1, len, &one, r, err) < 0)
         return -1;
     return noise ? make_noise (x, noise, err) : 0;

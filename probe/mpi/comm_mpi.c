@@ -66,6 +66,7 @@ static int find_places (struct comm_mpi *c, const struct comm_mpi_options *opts,
 {
     struct mpi_place me = { .host = "" };
     size_t n = (size_t)c->size;
+    int rc;
 
     c->place = xcalloc (n, sizeof (*c->place));
     c->name = xcalloc (n, sizeof (*c->name));
@@ -75,9 +76,11 @@ static int find_places (struct comm_mpi *c, const struct comm_mpi_options *opts,
     if (find_host (me.host, err) < 0
         || CALL (err, MPI_Allgather, &me, sizeof (me), MPI_BYTE, c->place,
                  sizeof (me), MPI_BYTE, c->comm) < 0
-        || places_name (c->place, (uint32_t)c->size, opts->naming, c->name,
-                        err) < 0)
+        || (rc = places_name (c->place, (uint32_t)c->size, opts->naming,
+                              c->name, err)) < 0)
         return -1;
+    if (rc > 0)
+        c->shared = *err;
     c->hosts = places_hosts (c->place, (uint32_t)c->size);
     for (size_t i = 0; i < n; i++) {
         c->label[i] = c->name[i].label;

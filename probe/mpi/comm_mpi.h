@@ -7,7 +7,8 @@
  * The label of a process is its host, SLURMD_NODENAME or MPI's processor name.
  * If a host has several processes, the label includes a core, and the process
  * is bound to it. The cores are those that srun or mpirun allows it: if each
- * process has just one, that is its core.
+ * process has just one, that is its core. If they are more than cores, some
+ * share one.
  */
 #ifndef PROBE_MPI_COMM_MPI_H
 #define PROBE_MPI_COMM_MPI_H
@@ -42,6 +43,7 @@ struct comm_mpi {
     struct place_name *name; /* [size] */
     const char **label, **host; /* [size] the names in these */
     uint32_t hosts;
+    struct error shared; /* why times are wrong; no text: they are not */
     size_t len; /* bytes of the longest message */
     uint8_t *out, *in;
     struct started started;

@@ -159,6 +159,8 @@ static int run (const struct exchange_test *test,
         || !(c = comm_mpi_open (MPI_COMM_WORLD, &own.comm, err)))
         return -1;
     party = comm_mpi_party (c);
+    if (party.me == 0 && *c->shared.text)
+        fprintf (stderr, "%s: warning: %s\n", name, c->shared.text);
     rc = exchange_run (&program, test, args, &party, err);
     comm_mpi_close (c);
     return rc;

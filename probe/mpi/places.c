@@ -9,6 +9,7 @@
 
 #include "util/alloc.h"
 #include "util/sort.h"
+#include "util/text.h"
 
 const char *const place_namings[] = { [PLACE_BY_ANY] = "any",
                                       [PLACE_BY_HOST] = "host",
@@ -70,31 +71,40 @@ static int name_by_core (const struct mpi_place *place,
                          struct place_name *name, struct error *err)
 {
     const char *host = NULL;
-    uint32_t nth = 0;
+    uint32_t nth = 0, ncores, turn;
     cpu_set_t taken;
+    int rc = 0;
 
     for (uint32_t i = 0; i < n; i++) {
         const struct mpi_place *p = sorted[i];
         struct place_name *named = &name[p - place];
 
         nth = i > 0 && same_cores (sorted[i - 1], p) ? nth + 1 : 0;
+        ncores = (uint32_t)CPU_COUNT (&p->cores);
+        turn = nth / ncores;
         if (!host || strcmp (host, p->host))
             CPU_ZERO (&taken);
         host = p->host;
-        named->core = nth_core (&p->cores, nth);
-        if (named->core < 0)
-            return error_input (err, "%s: more processes than the %d cores "
-                                "that they may use", host,
-                                CPU_COUNT (&p->cores));
-        if (CPU_ISSET (named->core, &taken))
+        named->core = nth_core (&p->cores, nth % ncores);
+        if (turn == 0 && CPU_ISSET (named->core, &taken))
             return error_input (err, "%s: two processes would share core %d: "
                                 "bind each to a core of its own", host,
                                 named->core);
         CPU_SET (named->core, &taken);
-        snprintf (named->label, sizeof (named->label), "%s:%d", host,
-                  named->core);
+        if (turn == 0) {
+            snprintf (named->label, sizeof (named->label), "%s:%d", host,
+                      named->core);
+            continue;
+        }
+        snprintf (named->label, sizeof (named->label), "%s:%d.%u", host,
+                  named->core, turn + 1);
+        if (rc == 0)
+            error_input (err, "%s: more processes than the %s that they may "
+                              "use: times are wrong", host,
+                         COUNTED (ncores, "core"));
+        rc = 1;
     }
-    return 0;
+    return rc;
 }
 
 int places_name (const struct mpi_place *place, uint32_t n,

@@ -12,7 +12,7 @@
 
 enum {
     PLACE_HOST_MAX = 64,  /* with the NUL */
-    PLACE_LABEL_MAX = 72, /* "host:core" */
+    PLACE_LABEL_MAX = 84, /* "host:core", or "host:core.2" */
 };
 
 /* What a process reports about itself. */
@@ -32,13 +32,15 @@ extern const char *const place_namings[];
 
 /* A process's label and core. */
 struct place_name {
-    char label[PLACE_LABEL_MAX]; /* unique; "host" or "host:core" */
+    char label[PLACE_LABEL_MAX]; /* unique; "host", "host:core", or of the
+                                    second on this core "host:core.2" */
     int core;                    /* -1: not bound */
 };
 
 /* Name n processes. By core, processes that share a host and its cores get one
- * core each, in turn. Return 0, or -1 with err: several processes on a host
- * with PLACE_BY_HOST, more processes than cores, or cores that overlap.
+ * core each, in turn. Return 0; 1 with err, if they are more than cores and
+ * share some; or -1 with err: several processes on a host with PLACE_BY_HOST,
+ * or cores that overlap.
  */
 int places_name (const struct mpi_place *place, uint32_t n,
                  enum place_naming naming, struct place_name *name,

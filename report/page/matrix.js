@@ -7,6 +7,8 @@
 
 const SIDE = 640;     // pixels of the drawing, at most
 const COMPUTED = 400; // hosts in a row of it, if they are computed
+const BINS = 100;     // of the histogram
+const GUTTER = 56;    // pixels for the lengths beside a strip
 
 const byName = (a, b) => collator.compare (a, b);
 
@@ -132,7 +134,8 @@ function difference (x, y) {
 
 const view = {
   models: [], model: null, length: 0, order: 'name', scale: 'length',
-  ratio: false, red: false, low: 0, high: 100, cell: null, places: [],
+  ratio: false, red: false, low: 0, high: 100, places: [],
+  cell: null, at: null, // the pinned pair, and the one where the keys are
   x: 0, y: 0, n: 1, // what is seen: n of the places, from x and y on
 };
 
@@ -185,9 +188,9 @@ function value (a, b, k = view.length) {
   return v.length ? v[v.length >> 1] : NaN;
 }
 
-const isRatio = () => !view.model.differs && (view.ratio || view.length < 0);
-const shown = (v) => Number.isNaN (v) ? 'not known'
-  : isRatio () ? `${v.toFixed (3)} of the typical`
+const isRatio = (k = view.length) => !view.model.differs && (view.ratio || k < 0);
+const shown = (v, k) => Number.isNaN (v) ? 'not known'
+  : isRatio (k) ? `${v.toFixed (3)} of the typical`
     : view.model.differs ? signed (v) : ns (v);
 
 // A sample of what a model has at a length, ascending.
@@ -250,16 +253,10 @@ async function fill (g) {
   return true;
 }
 
-// What the colours span: the sliders' share of the values at this length, or of
-// those at all lengths.
+// What the colours span: the sliders' share of these values.
 function range (values) {
-  let v;
+  const v = Float64Array.from (values.filter (Number.isFinite)).sort ();
 
-  if (view.scale === 'all' && view.length >= 0 && !isRatio ())
-    v = Float64Array.from (view.model.lengths.flatMap ((_, k) => sampled (k)))
-      .sort ();
-  else
-    v = values.filter (Number.isFinite).sort ();
   if (!v.length)
     return [0, 1];
   const at = (p) => v[Math.min (Math.floor (p / 100 * v.length), v.length - 1)];
@@ -291,45 +288,63 @@ function colours () {
   });
 }
 
+// Sets pixels, whose colours (i) has.
+function picture (w, h, colour) {
+  const image = new ImageData (w, h);
+  const small = new OffscreenCanvas (w, h);
+
+  for (let i = 0; i < w * h; i++)
+    image.data.set ([...colour (i), 255], 4 * i);
+  small.getContext ('2d').putImageData (image, 0, 0);
+  return small;
+}
+
+// The colours of values from low to high.
+function toner ([low, high], table = colours ()) {
+  const none = rgb (palette.faint);
+
+  return (v) => Number.isNaN (v) ? none : table[Math.min (Math.max (Math.round (
+    255 * (v - low) / (high - low)), 0), 255)];
+}
+
+const isRed = () => view.red && view.model.deviation;
+
 async function drawMatrix () {
-  const canvas = view.canvas;
-  const side = Math.min (SIDE, canvas.parentNode.clientWidth);
-  const g = grid (view.model.computed ? Math.min (side, COMPUTED) : side);
+  const m = view.model;
+  const side = Math.min (SIDE, view.canvas.clientWidth);
+  const g = grid (m.computed ? Math.min (side, COMPUTED) : side);
 
   if (!view.seen || side < 1)
     return;
   view.busy = true;
   if (!await fill (g))
     return;
-  const [low, high] = range (g.values);
+  const [low, high] = range (view.scale === 'all' && view.length >= 0
+    && !isRatio () ? m.lengths.flatMap ((_, k) => sampled (k)) : g.values);
   const table = colours ();
-  const none = rgb (palette.faint);
+  const tone = toner ([low, high], table);
   const red = rgb (palette.fail);
-  const image = new ImageData (g.cells, g.cells);
-  for (let i = 0; i < g.values.length; i++) {
+  view.image = picture (g.cells, g.cells, (i) => {
     const v = g.values[i];
-    let c = Number.isNaN (v) ? none : table[Math.min (Math.max (Math.round (
-      255 * (v - low) / (high - low)), 0), 255)];
-    if (view.red && view.model.deviation && !Number.isNaN (v)) {
-      const k = Math.max (view.length, 0);
-      const [a, b] = [g.rows[Math.floor (i / g.cells)], g.columns[i % g.cells]];
-      const t = Math.min (view.model.deviation (a, b, k)
-        / view.model.get (a, b, k) * 4, 1) || 0;
-      c = c.map ((x, j) => x + (red[j] - x) * t);
-    }
-    image.data.set ([...c, 255], 4 * i);
-  }
-  const small = new OffscreenCanvas (g.cells, g.cells);
-  small.getContext ('2d').putImageData (image, 0, 0);
-  const [ctx, w, h] = fitCanvas (canvas);
-  ctx.imageSmoothingEnabled = false;
-  ctx.fillStyle = palette.paper;
-  ctx.fillRect (0, 0, w, h);
-  ctx.drawImage (small, 0, 0, w, h);
+    const c = tone (v);
+    if (!isRed () || Number.isNaN (v))
+      return c;
+    const k = Math.max (view.length, 0);
+    const [a, b] = [g.rows[Math.floor (i / g.cells)], g.columns[i % g.cells]];
+    const t = Math.min (m.deviation (a, b, k) / m.get (a, b, k) * 4, 1) || 0;
+    return c.map ((x, j) => x + (red[j] - x) * t);
+  });
   view.grid = g;
   view.range = [low, high];
-  markCell (ctx, w);
+  paintMatrix ();
   view.key.replaceChildren (el ('span', shown (low), view.bar, shown (high)),
+    isRed () ? el ('span', '0', swatch ((s) => {
+      s.fillStyle = palette.fail;
+      for (let i = 0; i < 34; i++) {
+        s.globalAlpha = i / 33;
+        s.fillRect (i, 2, 1, 8);
+      }
+    }), 'a deviation of 25 % of the time, or more') : '',
     el ('span', `${count (Math.min (Math.ceil (view.n), view.places.length))} of `
       + `${plural (view.places.length, 'process', 'processes')}${g.cells
         < Math.ceil (view.n) ? ', a pixel stands for several' : ''}`));
@@ -339,26 +354,101 @@ async function drawMatrix () {
       .join (' ')})`;
     bar.fillRect (i, 1, 1, 10);
   }
+  histogram (g.values);
   view.busy = false;
 }
 
-function markCell (ctx, w) {
-  if (!view.cell)
+// What changes without new values: the marks.
+function paintMatrix () {
+  if (!view.image)
     return;
-  const at = view.cell.map ((p) => view.places.indexOf (p));
+  const [ctx, w, h] = fitCanvas (view.canvas);
+
+  ctx.imageSmoothingEnabled = false;
+  ctx.drawImage (view.image, 0, 0, w, h);
+  markCell (ctx, w, view.at, palette.ink);
+  markCell (ctx, w, view.cell, palette.x2);
+  drawNames (view.down, w, view.y, false);
+  drawNames (view.across, w, view.x, true);
+}
+
+function markCell (ctx, w, cell, colour) {
+  if (!cell)
+    return;
+  const at = cell.map ((p) => view.places.indexOf (p));
   const size = w / Math.ceil (view.n);
 
-  ctx.strokeStyle = palette.x2;
-  ctx.lineWidth = 2;
-  ctx.strokeRect ((at[1] - Math.floor (view.x)) * size - 1,
-    (at[0] - Math.floor (view.y)) * size - 1, size + 2, size + 2);
+  for (const [style, width] of [[palette.paper, 5], [colour, 2]]) {
+    ctx.strokeStyle = style;
+    ctx.lineWidth = width;
+    ctx.strokeRect ((at[1] - Math.floor (view.x)) * size - 1,
+      (at[0] - Math.floor (view.y)) * size - 1, size + 2, size + 2);
+  }
 }
+
+// Names at an axis of so many pixels, as many as have room.
+function drawNames (canvas, side, from, turned) {
+  const [g, w, h] = fitCanvas (canvas);
+  const n = Math.ceil (view.n);
+  const size = side / n;
+
+  g.font = FONT;
+  g.fillStyle = palette.soft;
+  g.textBaseline = 'middle';
+  g.textAlign = turned ? 'left' : 'right';
+  for (let i = 0; i < n; i += Math.ceil (13 / size)) {
+    const p = view.places[Math.floor (from) + i];
+    if (p === undefined)
+      break;
+    g.save ();
+    g.translate (...turned ? [(i + 0.5) * size, h - 4]
+      : [w - 4, (i + 0.5) * size]);
+    g.rotate (turned ? -Math.PI / 2 : 0);
+    g.fillText (view.model.labels[p], 0, 0, (turned ? h : w) - 6);
+    g.restore ();
+  }
+}
+
+// How many of the pairs that are seen have which value.
+function histogram (values) {
+  const v = values.filter (Number.isFinite);
+
+  forgetCharts (view.bins);
+  view.bins.replaceChildren ();
+  if (!v.length)
+    return;
+  const low = v.reduce ((x, y) => Math.min (x, y));
+  const step = (v.reduce ((x, y) => Math.max (x, y)) - low) / BINS || 1;
+  const n = Array (BINS).fill (0);
+  for (const x of v)
+    n[Math.min (Math.floor ((x - low) / step), BINS - 1)]++;
+  const most = Math.max (...n);
+  const many = most > 300; // so many that few would not be seen beside them
+  const box = el ('div');
+
+  view.counts = n;
+  view.bins.append (el ('h3', `${plural (v.length, 'pair')} by ${
+    view.model.differs ? 'how much they deviate, ns' : isRatio ()
+      ? 'their time over the typical' : 'their time, ns'}`), box);
+  chart (box, { height: 130, scales: { x: { time: false, range: () =>
+    [low - step, low + (BINS + 1) * step] },
+  y: many ? { distr: 3, range: [0.7, most * 1.5] }
+    : { range: [0, most * 1.08] } },
+  axes: [{ space: 70 }, { size: 50, incrs: many ? undefined
+    : [1, 2, 5, 10, 20, 50, 100] }],
+  series: [{}, { paths: uPlot.paths.bars ({ size: [1, 60] }), width: 0,
+    fill: palette.accent, points: { show: false } }] },
+  [n.map ((_, i) => low + (i + 0.5) * step), n.map ((x) => x || null)]);
+}
+
+// The places of a row: all, or some of many that are computed.
+const partners = () => view.places.length > 2000 && view.model.computed
+  ? view.places.filter ((_, i) => i % Math.ceil (view.places.length / 2000)
+    === 0) : view.places;
 
 // A row or a column, as a chart.
 function rowChart (at, title, of) {
-  const v = view.places.length > 2000 && view.model.computed
-    ? view.places.filter ((_, i) => i % Math.ceil (view.places.length / 2000)
-      === 0) : view.places;
+  const v = partners ();
   const box = el ('div');
 
   at.append (el ('h3', title), box);
@@ -375,6 +465,58 @@ function rowChart (at, title, of) {
   })]);
 }
 
+// The same at all lengths, over the typical pair of each: lengths down, partners
+// across. pair (p): of that partner.
+function strip (at, pair) {
+  const m = view.model;
+  const v = partners ();
+  const rows = m.lengths.length;
+  const canvas = el ('canvas.strip');
+  const of = (p, k) => {
+    const [a, b] = pair (p);
+    return a === b ? NaN : m.differs ? m.get (a, b, k)
+      : m.get (a, b, k) / typical (k);
+  };
+  const values = m.lengths.flatMap ((_, k) => v.map ((p) => of (p, k)));
+  const tone = toner (range (values));
+  const small = picture (v.length, rows, (i) => tone (values[i]));
+  const spot = (e) => {
+    const box = canvas.getBoundingClientRect ();
+    const x = (e.clientX - box.left - GUTTER) / (box.width - GUTTER);
+    const y = (e.clientY - box.top) / box.height;
+    const cell = (t, n) => Math.min (Math.max (Math.floor (t * n), 0), n - 1);
+    return [pair (v[cell (x, v.length)]), cell (y, rows)];
+  };
+
+  canvas.style.height = `${Math.min (Math.max (13 * rows, 40), 240)}px`;
+  at.append (canvas);
+  const [g, w, h] = fitCanvas (canvas);
+  g.imageSmoothingEnabled = false;
+  g.drawImage (small, GUTTER, 0, w - GUTTER, h);
+  g.font = FONT;
+  g.fillStyle = palette.soft;
+  g.textBaseline = 'middle';
+  g.textAlign = 'right';
+  for (let k = 0; k < rows; k += Math.ceil (13 * rows / h))
+    g.fillText (bytes (m.lengths[k]), GUTTER - 4, (k + 0.5) * h / rows);
+  canvas.addEventListener ('pointermove', (e) => tell (...spot (e)));
+  canvas.addEventListener ('click', (e) => {
+    [view.cell, view.length] = spot (e);
+    controls ();
+    drawMatrix ();
+    showCell ();
+  });
+}
+
+// What a pair has at a length, in words.
+function tell ([a, b], k = view.length) {
+  const m = view.model;
+
+  view.tip.textContent = `${m.labels[a]} \u2192 ${m.labels[b]}${
+    k === view.length ? '' : `, ${bytes (m.lengths[k])}`}: ${
+    shown (a === b ? NaN : value (a, b, k), k)}`;
+}
+
 function showCell () {
   const m = view.model;
   const at = view.side;
@@ -382,9 +524,9 @@ function showCell () {
   forgetCharts (at);
   at.replaceChildren ();
   if (!view.cell) {
-    at.append (none ('Choose a pair in the matrix: its row, its column and its '
-      + 'lengths are shown here. Ctrl and the wheel, or a double click, come '
-      + 'closer; dragging moves it.'));
+    at.append (none ('Choose a pair in the matrix, or by arrow keys and Enter: its '
+      + 'row, its column and its lengths are shown here. Ctrl and the wheel, or '
+      + 'a double click, come closer; dragging moves it.'));
     return;
   }
   const [a, b] = view.cell;
@@ -393,9 +535,12 @@ function showCell () {
       ? `, deviation ${ns (m.deviation (a, b, view.length))}` : ''));
   rowChart (at, `From ${m.labels[a]} to each`, (p) => p === a ? NaN
     : value (a, p));
+  if (m.lengths.length > 1)
+    strip (at, (p) => [a, p]);
   rowChart (at, `From each to ${m.labels[b]}`, (p) => p === b ? NaN
     : value (p, b));
   if (m.lengths.length > 1) {
+    strip (at, (p) => [p, b]);
     const box = el ('div');
     const x = m.lengths.map ((l) => Math.max (l, 1));
     at.append (el ('h3', 'This pair over lengths, ns'), box);
@@ -478,7 +623,7 @@ function controls () {
 function useModel (i) {
   view.model = view.models[i];
   view.length = 0;
-  view.cell = null;
+  view.cell = view.at = null;
   setOrder ();
   view.x = view.y = 0;
   view.n = view.places.length;
@@ -521,11 +666,8 @@ function matrixMouse () {
   });
   c.addEventListener ('pointermove', (e) => {
     const at = spot (e);
-    const [a, b] = pair (at);
-    const v = a === b ? NaN : value (a, b);
 
-    view.tip.textContent = `${view.model.labels[a]} \u2192 ${
-      view.model.labels[b]}: ${shown (v)}`;
+    tell (pair (at));
     if (!down)
       return;
     const d = [at[0] - down.spot[0], at[1] - down.spot[1]];
@@ -539,11 +681,8 @@ function matrixMouse () {
     }
   });
   c.addEventListener ('pointerup', (e) => {
-    if (down && !down.moved) {
-      view.cell = pair (spot (e));
-      drawMatrix ();
-      showCell ();
-    }
+    if (down && !down.moved)
+      pin (pair (spot (e)));
     down = null;
   });
   c.addEventListener ('pointercancel', () => { down = null; });
@@ -555,23 +694,51 @@ function matrixMouse () {
     zoom (Math.exp (-e.deltaY / 300), spot (e));
   }, { passive: false });
   c.addEventListener ('keydown', (e) => {
-    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1],
-      ArrowDown: [0, 1] }[e.key];
+    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0],
+      ArrowDown: [1, 0] }[e.key];
     const factor = { '+': 1.6, '-': 1 / 1.6, 0: 0 }[e.key];
 
-    if (!step && factor === undefined)
+    if (step)
+      moveCell (step);
+    else if (factor !== undefined)
+      zoom (factor || 1e-9, [0.5, 0.5]);
+    else if (e.key === 'Enter' && view.at)
+      pin (view.at);
+    else if (e.key === 'Escape' && (view.at || view.cell))
+      pin (null);
+    else
       return;
     e.preventDefault ();
     e.stopPropagation ();
-    if (step) {
-      view.x += step[0] * view.n / 8;
-      view.y += step[1] * view.n / 8;
-      clampView ();
-      drawMatrix ();
-    }
-    else
-      zoom (factor || 1e-9, [0.5, 0.5]);
   });
+}
+
+// Chooses a pair, or none.
+function pin (cell) {
+  view.cell = view.at = cell;
+  paintMatrix ();
+  showCell ();
+}
+
+// Moves the keys' cell, from the middle if there is none, and keeps it in sight.
+function moveCell (step) {
+  const n = Math.floor (view.n);
+  const seen = [view.y, view.x];
+  const to = seen.map ((from, i) => Math.min (Math.max (step[i] + (view.at
+    ? view.places.indexOf (view.at[i]) : Math.floor (from + n / 2)), 0),
+  view.places.length - 1));
+  const [y, x] = seen.map ((from, i) => to[i] < from ? to[i]
+    : to[i] > Math.floor (from) + n - 1 ? to[i] - n + 1 : from);
+
+  view.at = to.map ((p) => view.places[p]);
+  tell (view.at);
+  if (y === view.y && x === view.x)
+    paintMatrix ();
+  else {
+    [view.y, view.x] = [y, x];
+    clampView ();
+    drawMatrix ();
+  }
 }
 
 async function startMatrix () {
@@ -589,17 +756,22 @@ async function startMatrix () {
   for (let i = 1; i < plain.length; i++)
     view.models.push (difference (plain[i - 1], plain[i]));
   const box = $('#matrix > div');
-  view.canvas = el ('canvas');
+  view.canvas = el ('canvas.cells');
+  view.across = el ('canvas.across');
+  view.down = el ('canvas.down');
   view.canvas.tabIndex = 0;
   view.canvas.setAttribute ('role', 'img');
   view.canvas.setAttribute ('aria-label', 'Times of all pairs');
   view.bar = el ('canvas.bar120');
   view.key = el ('div.legend');
   view.tip = el ('p.note', 'Rows send first.');
+  view.tip.setAttribute ('role', 'status');
+  view.bins = el ('div.bins');
   view.side = el ('div.side');
   view.bar2 = el ('div.controls');
   box.append (el ('div.card', view.bar2, el ('div.pair', el ('div.square',
-    view.canvas, view.key, view.tip), view.side)));
+    el ('span.sub', 'to \u2192\nfrom \u2193'), view.across, view.down,
+    view.canvas, view.key, view.tip, view.bins), view.side)));
   $('#matrix').hidden = false;
   matrixMouse ();
   useModel (job && job.now && job.before ? 1 : 0);

@@ -35,7 +35,7 @@ static void again (const struct infer_matrix *m)
 {
     char *text = written (m), *twice;
     FILE *fp = fuzz_file ((const uint8_t *)text, strlen (text));
-    struct infer_matrix *copy = infer_matrix_read (fp, "again", NULL);
+    struct infer_matrix *copy = infer_matrix_read (fp, "again", 1, NULL);
 
     fclose (fp);
     if (!copy || strcmp (text, twice = written (copy)))
@@ -55,7 +55,7 @@ static void infer (const struct infer_matrix *m)
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     FILE *fp = fuzz_file (data, size);
-    struct infer_matrix *m = infer_matrix_read (fp, "input", NULL);
+    struct infer_matrix *m = infer_matrix_read (fp, "input", 1, NULL);
 
     fclose (fp);
     if (m)
