@@ -35,6 +35,14 @@ like "$? $(<out)" "^0 .*missing: s1-0003[^ ]* has 3 cables to the level above, 7
  of 8 switches of its level have 4" "a cable between switches is missing"
 like "$(<out)" "next: find the cables that s1-0003[^ ]* lacks" "... find it"
 
+pmm fabric generate dragonfly --p 2 --a 4 --h 2 -o routers
+pmm fabric export -f routers --format ibnetdiscover -o routers.net
+router=$(sed -n 's/^Switch.*"S-\([0-9a-f]*\)".*"s3-0002.*/\1/p' routers.net)
+cut_cable routers.net "$router" 4 >fault
+pmm fabric check fault >out
+like "$(<out)" "missing: s3-0002 has 4 cables to its own level, 34 of 36 switches\
+ of its level have 5" "a router lacks a cable"
+
 sed 's/"h0007 mlx5/"h0008 mlx5/' net >fault
 pmm fabric check fault >out
 like "$(<out)" "15 hosts: 1 with 4 ports, 14 with 2 ports" "one name for two hosts"

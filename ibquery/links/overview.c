@@ -160,25 +160,27 @@ static void write_rails (const struct overview *p)
     free (at);
 }
 
-/* The cables from each switch to the level above. */
-static uint32_t *count_up (const struct fabric *f)
+/* The cables from each switch to the level above, or to its own. */
+static uint32_t *count_cables (const struct fabric *f, bool own)
 {
-    uint32_t *up = xcalloc (f->nnodes, sizeof (*up));
+    uint32_t *count = xcalloc (f->nnodes, sizeof (*count));
 
     for (size_t i = 0; i < f->nlinks; i++) {
         const struct fabric_link *l = &f->link[i];
         uint32_t a = f->port[l->a].node, b = f->port[l->b].node;
+        uint8_t at = f->node[a].level, far = f->node[b].level;
 
         if (l->kind != LINK_SWITCH)
             continue;
-        up[a] += f->node[b].level > f->node[a].level;
-        up[b] += f->node[a].level > f->node[b].level;
+        count[a] += own ? far == at : far > at;
+        count[b] += own ? at == far : at > far;
     }
-    return up;
+    return count;
 }
 
 /* Switches of a level that lack cables which most of it have. */
-static void find_missing (struct overview *p, const uint32_t *up, size_t level)
+static void find_missing (struct overview *p, const uint32_t *count,
+                          size_t level, const char *whither)
 {
     const struct fabric *f = p->f;
     uint32_t *all = xarray (f->nnodes, sizeof (*all)), usual;
@@ -186,7 +188,7 @@ static void find_missing (struct overview *p, const uint32_t *up, size_t level)
 
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].type == NODE_SWITCH && f->node[i].level == level)
-            all[n++] = up[i];
+            all[n++] = count[i];
     if (n >= LEVEL_ENOUGH) {
         qsort (all, n, sizeof (*all), compare_u32);
         usual = all[n / 2];
@@ -195,12 +197,14 @@ static void find_missing (struct overview *p, const uint32_t *up, size_t level)
         for (size_t i = 0; i < f->nnodes && 4 * same >= 3 * n; i++) {
             const struct fabric_node *s = &f->node[i];
 
-            if (s->type != NODE_SWITCH || s->level != level || up[i] >= usual)
+            if (s->type != NODE_SWITCH || s->level != level
+                || count[i] >= usual)
                 continue;
             if (shown++ < SHOWN_MAX)
-                fprintf (p->fp, "missing: %s has %s to the level above, %zu of "
-                                "%zu switches of its level have %u\n",
-                         s->name, COUNTED (up[i], "cable"), same, n, usual);
+                fprintf (p->fp, "missing: %s has %s to %s, %zu of %zu switches "
+                                "of its level have %u\n",
+                         s->name, COUNTED (count[i], "cable"), whither, same,
+                         n, usual);
             advise (p, "find the cables that %s lacks", s->name);
         }
     }
@@ -209,16 +213,20 @@ static void find_missing (struct overview *p, const uint32_t *up, size_t level)
 
 static void write_missing (struct overview *p)
 {
-    uint32_t *up = count_up (p->f);
+    uint32_t *up = count_cables (p->f, false);
+    uint32_t *own = count_cables (p->f, true);
     bool seen[LEVELS_MAX] = { false };
 
     for (size_t i = 0; i < p->f->nnodes; i++)
         if (p->f->node[i].type == NODE_SWITCH)
             seen[p->f->node[i].level] = true;
     for (size_t l = 0; l < LEVELS_MAX; l++)
-        if (seen[l])
-            find_missing (p, up, l);
+        if (seen[l]) {
+            find_missing (p, up, l, "the level above");
+            find_missing (p, own, l, "its own level");
+        }
     free (up);
+    free (own);
 }
 
 static void find_twins (struct overview *p, const struct fabric_host *h)
