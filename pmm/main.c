@@ -39,6 +39,7 @@ static const struct verb *const verbs[] = {
 #ifdef HAVE_SLURM
     &verb_doctor,
     &verb_setup,
+    &verb_check,
 #endif
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
     &verb_baseline,

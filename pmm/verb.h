@@ -107,8 +107,8 @@ struct verb {
     int (*run) (struct inputs *in);
 };
 
-extern const struct verb verb_audit, verb_baseline, verb_compare, verb_confirm, verb_doctor,
-    verb_export, verb_infer, verb_judge, verb_ledger, verb_map, verb_path, verb_pattern,
+extern const struct verb verb_audit, verb_baseline, verb_check, verb_compare,
+    verb_confirm, verb_doctor, verb_export, verb_infer, verb_judge, verb_ledger, verb_map, verb_path, verb_pattern,
     verb_plan, verb_policy, verb_rates, verb_report, verb_series, verb_setup,
     verb_ledger_solve, verb_simulate, verb_solve, verb_why;
 extern const struct verb verb_fabric_accept, verb_fabric_cabling,

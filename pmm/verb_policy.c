@@ -14,6 +14,8 @@
 #include "pmm/lines.h"
 #include "pmm/verb.h"
 #include "prolog/act/act.h"
+#include "prolog/slurm/controller.h"
+#include "report/comment.h"
 #include "report/words.h"
 #include "util/json.h"
 #include "util/site.h"
@@ -523,6 +525,35 @@ static void why_node (struct inputs *in, const struct act_report *r,
     json_decref (measured);
 }
 
+/* Tell of a job that no audit is about: if it runs, whether it was checked. */
+static void why_running (struct inputs *in, const char *word)
+{
+    json_t *job = controller_job (word, &fault);
+    const char *field = json_text (job, "comment");
+    struct comment c, check = { .source = COMMENT_AUDIT };
+    FILE *fp = inputs_output (in);
+    bool checked;
+
+    if (strcmp (json_text (job, "state"), "running"))
+        die_input ("no audit has this number, or is about this job: %s", word);
+    while (comment_next (&field, &c))
+        if (c.source == COMMENT_CHECK)
+            check = c;
+    checked = check.source == COMMENT_CHECK;
+    print_line (job, "job {id} of {user} runs on {count node}: {nodes}\n", fp);
+    if (checked)
+        fprintf (fp, "its check: %s %s\n", verdict_status_name (check.status),
+                 check.text);
+    else
+        fputs ("no check of it is recorded\n", fp);
+    if (checked && check.status == VERDICT_OK)
+        fputs ("do: nothing\n", fp);
+    else
+        fprintf (fp, "do: to measure it%s, beside its own traffic: pmm check "
+                     "%s\n", checked ? " again" : "", word);
+    json_decref (job);
+}
+
 static int why (struct inputs *in)
 {
     const char *word = in->operand[0];
@@ -542,9 +573,9 @@ static int why (struct inputs *in)
         if (id == 0)
             id = find_job (in, number);
         if (id == 0)
-            die_input ("no audit has this number, or is about this job: %ju",
-                       (uintmax_t)number);
-        why_audit (in, &report, id);
+            why_running (in, word);
+        else
+            why_audit (in, &report, id);
     }
     act_report_clear (&report);
     site_clear (&site);

@@ -255,6 +255,7 @@ static void check (const struct job *job, enum check_mode mode,
 static enum check check_job (struct job *job, int *sig)
 {
     enum check_mode mode = settings_mode (&job->settings, job->partition);
+    bool again = job->settings.again;
     int left = job->settings.site.timeout_ms + PROGRAM_OVERTIME_MS;
     char dir[64], record[OUTCOME_LINE];
     struct outcome o;
@@ -271,7 +272,7 @@ static enum check check_job (struct job *job, int *sig)
     while (guard >= 0 && !guard_lock (guard) && left > 0
            && step_pause (LOCK_TICK_MS) == 0)
         left -= LOCK_TICK_MS;
-    known = !job->sp
+    known = !job->sp && !again
             && (is_in_environment (job, &o)
                 || (guard >= 0
                     && guard_read (guard, job->id, job->start, &o)));
@@ -286,7 +287,7 @@ static enum check check_job (struct job *job, int *sig)
                 spank_setenv (job->sp, CHECK_VARIABLE, record, 1);
             else
                 setenv (CHECK_VARIABLE, record, 1);
-            if (guard >= 0)
+            if (guard >= 0 && !again)
                 guard_write (guard, job->id, &o);
         }
     }

@@ -32,6 +32,7 @@ struct settings {
     bool asked;              /* the user gave --pmm-check or --pmm-output: only
                                 then is the user told why there is no check */
     bool chosen;             /* the user gave --pmm-check ... */
+    bool again;              /* ... even if the job was checked */
     enum check_mode mode;    /* ... with this mode */
     const char *output;      /* --pmm-output, or NULL; borrowed */
 };

@@ -14,7 +14,7 @@
 
 /* Static, because SPANK's callbacks take no pointer of ours. */
 static struct {
-    bool chosen;
+    bool chosen, again;
     enum check_mode mode;
     char output[PATH_MAX];
 } user;
@@ -39,10 +39,11 @@ static int set_check (int val, const char *arg, int remote)
 {
     (void)val;
     /* in an srun inside a job, a missing argument arrives as "(null)" */
-    if (!arg || !*arg || !strcmp (arg, "(null)"))
+    user.again = arg && !strcmp (arg, "again");
+    if (!arg || !*arg || !strcmp (arg, "(null)") || user.again)
         user.mode = MODE_REPORT;
     else if (find_mode (arg, &user.mode) < 0) {
-        slurm_error ("pmm: --pmm-check takes report, require or off");
+        slurm_error ("pmm: --pmm-check takes report, require, again or off");
         return remote ? 0 : -1;
     }
     user.chosen = true;
@@ -63,9 +64,10 @@ static int set_output (int val, const char *arg, int remote)
 int options_register (spank_t sp)
 {
     static struct spank_option options[] = {
-        { "pmm-check", "[report|require|off]",
+        { "pmm-check", "[report|require|again|off]",
           "measure the job's InfiniBand cables before it starts and report "
-          "the slow ones (default); require: do not start if one fails",
+          "the slow ones (default); require: do not start if one fails; "
+          "again: even if the job was checked",
           2, 0, set_check },
         { "pmm-output", "FILE.json|DIR",
           "check, and write the result, with the latency of each pair, to "
@@ -108,6 +110,7 @@ int settings_read (struct settings *s, int argc, char **argv,
         .words = argc,
         .asked = user.chosen || user.output[0],
         .chosen = user.chosen,
+        .again = user.again,
         .mode = user.mode,
         .output = user.output[0] ? user.output : NULL,
     };

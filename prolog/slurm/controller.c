@@ -228,6 +228,64 @@ static json_t *tell_evicted (const struct request *rq, struct error *err)
     return json_null ();
 }
 
+/* "12"; or "12_3", a task of an array. */
+static bool parse_job (const char *word, uint32_t *id, uint32_t *task,
+                       bool *array)
+{
+    char *number = xstrdup (word), *under = strchr (number, '_');
+    uint64_t job, of = 0;
+    bool valid;
+
+    *array = under != NULL;
+    if (under)
+        *under++ = '\0';
+    valid = text_u64 (number, 1, UINT32_MAX, &job) == 0
+            && (!under || text_u64 (under, 0, UINT32_MAX, &of) == 0);
+    free (number);
+    *id = valid ? (uint32_t)job : 0;
+    *task = (uint32_t)of;
+    return valid;
+}
+
+static json_t *tell_job (const struct request *rq, struct error *err)
+{
+    const job_info_t *job = NULL;
+    char name[CONTROLLER_NAME];
+    uint32_t id, task, state;
+    job_info_msg_t *msg;
+    bool array;
+
+    if (!parse_job (rq->arg, &id, &task, &array))
+        return json_null ();
+    if (slurm_load_job (&msg, slurmapi_job (id), SHOW_ALL) != SLURM_SUCCESS)
+        return errno == ESLURM_INVALID_JOB_ID ? json_null ()
+                                              : slurm_error (err);
+    for (uint32_t i = 0; i < msg->record_count; i++) {
+        const job_info_t *j = &msg->job_array[i];
+
+        if (array ? j->array_job_id == id && j->array_task_id == task
+                  : j->slurmapi_job_id == id)
+            job = j;
+    }
+    if (!job)
+        return json_null ();
+    state = job->job_state & JOB_STATE_BASE;
+    user_name (name, job->user_id);
+    return json_pack (
+        "{s:I, s:I, s:o, s:s, s:I, s:b, s:o, s:o}", "id",
+        (json_int_t)job->slurmapi_job_id, "uid", (json_int_t)job->user_id,
+        "user", child_text (name), "state",
+        state == JOB_PENDING                                  ? "pending"
+        : state == JOB_SUSPENDED                              ? "suspended"
+        : state > JOB_SUSPENDED
+                || job->job_state & JOB_COMPLETING            ? "ended"
+        : job->job_state & JOB_CONFIGURING                    ? "starting"
+                                                              : "running",
+        "count", (json_int_t)job->num_nodes, "het", job->het_job_id != 0,
+        "nodes", child_text (job->nodes), "comment",
+        child_text (job->comment));
+}
+
 /* The number of jobs. */
 static json_t *cancel_jobs (const struct request *rq, struct error *err)
 {
@@ -458,6 +516,11 @@ int controller_evicts (const char *partition, struct error *err)
                      json_string_value (v));
     json_decref (v);
     return rc;
+}
+
+json_t *controller_job (const char *job, struct error *err)
+{
+    return ask (REQUEST (tell_job, 0, job), err);
 }
 
 int controller_cancel (const char *job_name, struct error *err)

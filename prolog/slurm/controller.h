@@ -96,6 +96,13 @@ int controller_idle (struct hostlist *hl, const char *partition,
  */
 int controller_evicts (const char *partition, struct error *err);
 
+/* A job, by its id or as "12_3", a task of an array: {id, uid, user (its name, or
+ * the number), state (pending, starting, running, suspended or ended), count (of
+ * its nodes), nodes, het, comment}; nodes and comment may be null. null if Slurm
+ * has no such job, or does not show it to this user.
+ */
+json_t *controller_job (const char *job, struct error *err);
+
 /* Cancel our user's jobs of that name. Return how many. */
 int controller_cancel (const char *job_name, struct error *err);
 

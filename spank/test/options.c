@@ -67,7 +67,8 @@ static void test_arguments (void)
         enum check_mode mode;
     } tab[] = {
         { NULL, 0, 0, MODE_REPORT },      { "", 0, 0, MODE_REPORT },
-        { "(null)", 0, 0, MODE_REPORT },  { "report", 0, 0, MODE_REPORT },
+        { "(null)", 0, 0, MODE_REPORT },  { "again", 0, 0, MODE_REPORT },
+        { "report", 0, 0, MODE_REPORT },
         { "require", 0, 0, MODE_REQUIRE }, { "off", 0, 0, MODE_OFF },
         { "bogus", 0, -1, MODE_OFF },     { "bogus", 1, 0, MODE_OFF },
         { "Require", 0, -1, MODE_OFF },
@@ -104,7 +105,8 @@ static void test_arguments (void)
         int rc = give ("pmm-check", tab[i].arg, tab[i].remote);
 
         settings_read (&s, 0, NULL, NULL);
-        ok (rc == tab[i].rc && (rc < 0 || s.mode == tab[i].mode),
+        ok (rc == tab[i].rc && (rc < 0 || s.mode == tab[i].mode)
+                && s.again == (tab[i].arg && !strcmp (tab[i].arg, "again")),
             "--pmm-check=%s", tab[i].arg ? tab[i].arg : "");
         site_clear (&s.site);
     }

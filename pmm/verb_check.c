@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm check: have the plugin check a job that runs, or nodes.
+ *
+ * Notes. Slurm starts a step only for the job's owner, so root becomes the
+ * owner. What then runs is the owner's, and could be changed by the owner: it
+ * gets neither root's terminal nor any of root's files or variables, and its
+ * lines are cleaned before root sees them.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pmm/verb.h"
+#include "prolog/slurm/child.h"
+#include "prolog/slurm/controller.h"
+#include "util/json.h"
+#include "util/program.h"
+#include "util/site.h"
+#include "util/srun.h"
+#include "util/terminal.h"
+
+#define NOTHING "/bin/true" /* the task; the plugin measures before it */
+
+/* job 0: none. With a job, the plugin checks before srun makes its step, which
+ * a check that is interrupted would leave in the job.
+ */
+static char **environment (const struct passwd *pw, int64_t job,
+                           const char *const *more, size_t n)
+{
+    struct program_words env = { 0 };
+
+    srun_environment (&env);
+    if (job != 0)
+        program_add (&env, "SLURM_JOB_ID=%jd", (intmax_t)job);
+    program_add (&env, "HOME=%s", pw->pw_dir);
+    program_add (&env, "USER=%s", pw->pw_name);
+    program_add (&env, "LOGNAME=%s", pw->pw_name);
+    for (size_t i = 0; i < n; i++)
+        if (getenv (more[i]))
+            program_add (&env, "%s=%s", more[i], getenv (more[i]));
+    return xcheck (program_words_end (&env));
+}
+
+/* --- as ourselves --------------------------------------------------------- */
+
+_Noreturn static void become_srun (char **argv, char **env)
+{
+    program_reset_signals ();
+    execve (argv[0], argv, env);
+    die_world ("cannot run %.200s: %s", argv[0], strerror (errno));
+}
+
+/* --- as the job's owner --------------------------------------------------- */
+
+struct owner {
+    const struct passwd *pw;
+    char **argv, **env;
+    struct program_line line[PROGRAM_STREAMS];
+};
+
+static volatile sig_atomic_t stopped;
+
+static void stop (int sig)
+{
+    stopped = sig;
+}
+
+/* In the child. */
+static void run_as_owner (void *arg)
+{
+    const struct owner *o = arg;
+    int tty = open ("/dev/tty", O_RDWR | O_CLOEXEC);
+    struct error err;
+
+    if (tty >= 0)
+        ioctl (tty, TIOCNOTTY);
+    if (child_become (o->pw, &err) == 0 && chdir ("/") == 0) {
+        prctl (PR_SET_PDEATHSIG, SIGTERM); /* setuid cleared it */
+        execve (o->argv[0], o->argv, o->env);
+    }
+    dprintf (STDERR_FILENO, "pmm check: cannot run %.200s as %s: %s\n",
+             o->argv[0], o->pw->pw_name, strerror (errno));
+    _exit (EXIT_WORLD);
+}
+
+static void print_out (void *arg, struct program_line *line)
+{
+    (void)arg;
+    printf ("%s\n", text_clean (line->text));
+    fflush (stdout);
+}
+
+static void print_err (void *arg, struct program_line *line)
+{
+    (void)arg;
+    fprintf (stderr, "%s\n", text_clean (line->text));
+}
+
+static void take (void *arg, enum program_stream from, const char *data,
+                  size_t len)
+{
+    struct owner *o = arg;
+
+    program_lines (&o->line[from], data, len,
+                   from == PROGRAM_OUT ? print_out : print_err, NULL);
+}
+
+static int run_owners_srun (const struct passwd *pw, char **argv, char **env)
+{
+    static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+    struct sigaction action = { .sa_handler = stop };
+    struct owner owner = { .pw = pw, .argv = argv, .env = env };
+    const struct program program = { .run = run_as_owner,
+                                     .deadline_ms = INT64_MAX,
+                                     .stop = &stopped,
+                                     .take = take,
+                                     .arg = &owner };
+    enum program_end end;
+    int status;
+
+    for (size_t i = 0; i < sizeof (signals) / sizeof (signals[0]); i++)
+        sigaction (signals[i], &action, NULL);
+    end = program_run (&program, &status);
+    if (end == PROGRAM_NONE)
+        die_world ("cannot start a process: %s", strerror (errno));
+    return end == PROGRAM_ENDED && WIFEXITED (status) ? WEXITSTATUS (status)
+                                                      : EXIT_WORLD;
+}
+
+/* --- a job ---------------------------------------------------------------- */
+
+/* The job, which runs and may be checked by us; else die. */
+static json_t *job_to_check (const char *word)
+{
+    static const struct {
+        const char *state, *why;
+    } others[] = {
+        { "pending", "has no nodes yet: srun --pmm-check measures before it "
+                     "starts" },
+        { "starting", "waits for its nodes to get ready: try again soon" },
+        { "suspended", "is suspended" },
+        { "ended", "has ended" },
+    };
+    json_t *job = need (controller_job (word, &fault));
+    const char *user = json_text (job, "user");
+
+    if (json_is_null (job))
+        die_input ("Slurm has no job %.63s, or does not show it: it has ended, "
+                   "or there was none", word);
+    for (size_t i = 0; i < sizeof (others) / sizeof (others[0]); i++)
+        if (!strcmp (json_text (job, "state"), others[i].state))
+            die_input ("job %.63s %s", word, others[i].why);
+    if (json_is_true (json_object_get (job, "het")))
+        die_input ("job %.63s is a heterogeneous job, which is not checked",
+                   word);
+    if (geteuid () != 0 && json_int (job, "uid", -1) != (int64_t)geteuid ())
+        die_input ("job %.63s is %s's: Slurm starts steps in it for no other "
+                   "user, not even SlurmUser: have %s or root run this", word,
+                   user, user);
+    return job;
+}
+
+static int measure_job (const struct site *site, const char *word)
+{
+    static const char *const fixed[] = {
+        "--overlap", "--ntasks-per-node=1", "--mem=0", "--gres=none",
+        "--mpi=none", "--propagate=NONE", "--input=none", "--chdir=/",
+        "--job-name=pmm-check", "--quiet", "--pmm-check=again", NOTHING,
+    };
+    json_t *job = job_to_check (word);
+    uid_t uid = (uid_t)json_int (job, "uid", -1);
+    const struct passwd *pw = getpwuid (uid);
+    struct program_words args = { 0 };
+    char **argv, **env;
+
+    if (!pw)
+        die_world ("user %ju of job %.63s is not known here", (uintmax_t)uid,
+                   word);
+    program_add (&args, "%s", site->srun);
+    program_add (&args, "--jobid=%jd", (intmax_t)json_int (job, "id", 0));
+    program_add (&args, "--nodes=%jd", (intmax_t)json_int (job, "count", 0));
+    program_add (&args, "--ntasks=%jd", (intmax_t)json_int (job, "count", 0));
+    program_add_all (&args, fixed, sizeof (fixed) / sizeof (fixed[0]));
+    argv = xcheck (program_words_end (&args));
+    env = environment (pw, json_int (job, "id", 0), NULL, 0);
+    fprintf (stderr, "pmm check: this measures beside job %s's own traffic: "
+                     "the job may be slowed for a second or two, at most %g s, "
+                     "and its traffic may make the answer UNKNOWN\n", word,
+             site->timeout_ms / 1e3);
+    if (uid == geteuid ())
+        become_srun (argv, env);
+    return run_owners_srun (pw, argv, env);
+}
+
+/* --- nodes ---------------------------------------------------------------- */
+
+static void measure_nodes (const struct site *site, const char *list)
+{
+    static const char *const fixed[] = {
+        "--exclusive", "--mem=0", "--ntasks-per-node=1", "--mpi=none",
+        "--propagate=NONE", "--input=none", "--chdir=/",
+        "--job-name=pmm-check", "--pmm-check", NOTHING,
+    };
+    static const char *const taken[] = { "SLURM_PARTITION", "SLURM_ACCOUNT",
+                                         "SLURM_QOS", "SLURM_RESERVATION" };
+    const struct passwd *pw = getpwuid (geteuid ());
+    struct program_words args = { 0 };
+    struct hostlist nodes;
+
+    if (!pw)
+        die_world ("user %ju is not known here", (uintmax_t)geteuid ());
+    need_ok (hostlist_parse (&nodes, list, CONTROLLER_NODES_MAX, &fault));
+    program_add (&args, "%s", site->srun);
+    program_add (&args, "--nodelist=%s", list);
+    program_add (&args, "--nodes=%zu", nodes.count);
+    program_add (&args, "--ntasks=%zu", nodes.count);
+    program_add (&args, "--time=%d", site->timeout_ms / 60000 + 2); /* min */
+    program_add_all (&args, fixed, sizeof (fixed) / sizeof (fixed[0]));
+    fprintf (stderr, "pmm check: this is a job of yours, which waits until %s "
+                     "free and holds %s for some seconds; it uses cables of "
+                     "switches beside others' jobs\n",
+             nodes.count == 1 ? "the node is" : "all of these nodes are",
+             nodes.count == 1 ? "it" : "them");
+    become_srun (xcheck (program_words_end (&args)),
+                 environment (pw, 0, taken,
+                              sizeof (taken) / sizeof (taken[0])));
+}
+
+static int run (struct inputs *in)
+{
+    const char *word = in->operand[0];
+    struct site site;
+
+    terminal_end (); /* srun shows progress */
+    /* root runs what it names */
+    need_ok (site_read (&site, in->conf, geteuid () == 0, &fault));
+    if (word[strspn (word, "0123456789_")])
+        measure_nodes (&site, word);
+    return measure_job (&site, word);
+}
+
+const struct verb verb_check = {
+    .group = VERBS_SITE, .name = "check",
+    .help = "check a job that runs, or nodes",
+    .may = TAKES_CONF,
+    .operands = "JOBID|NODES", .min = 1, .max = 1, .run = run,
+};
