@@ -8,6 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 need pmm
 workdir
+cd "$workdir" || exit 1
 
 pmm fabric generate fat-tree --ports 8 --levels 2 --rails 2 -o tree
 pmm fabric export -f tree --format ibnetdiscover -o net

@@ -147,8 +147,8 @@ static void note_slower (struct checking *x)
 {
     static const char *const why[] = {
         [SLOWER_REACHED] = "the ends can do no more",
-        [SLOWER_SET] = "the ends can do more, but so many are alike that they "
-                       "seem to be set so",
+        [SLOWER_SET] = ("the ends can do more, but so many are alike that they "
+                        "seem to be set so"),
         [SLOWER_UNTOLD] = "what the ends can do is not known",
         [SLOWER_ALIKE] = "so do others between the same products",
     };

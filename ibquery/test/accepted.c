@@ -186,8 +186,8 @@ static void test_file (void)
     static const char *const rows[] = {
         "pmm-accepted 2\n",
         "pmm-accepted 1\naccept 1/1\n",
-        "pmm-accepted 1\naccept 0002c90000000010/1 0002c90100000010/1 speed "
-        "4xSDR yesterday root\n",
+        ("pmm-accepted 1\naccept 0002c90000000010/1 0002c90100000010/1 speed "
+         "4xSDR yesterday root\n"),
         "pmm-accepted 1\naccept 0002c90000000010/1 0002c90100000010/1 speed\n",
         "pmm-accepted 1\n",
     };
