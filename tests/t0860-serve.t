@@ -28,6 +28,10 @@ second=$!
 srun -N4 true
 within 30 audited 1
 ok $? "a job of AuditMinNodes is audited, and has a comment"
+covered () { grep -qE '^pmm_coverage_ratio (0\.[5-9]|1$)' state/pmm.prom; }
+within 30 covered
+ok $? "the metrics say how much audits cover between Slurm's nodes" \
+    || diag "$(grep coverage state/pmm.prom)"
 regular () { [[ -f state/baseline.json ]]; }
 within 30 regular
 ok $? "a pipe for a Baseline holds nobody, and is replaced"

@@ -53,6 +53,7 @@ static const struct {
     { "comments", duty_comments, 5 * SECOND_MS, LEDGER },
     { "settle", duty_settle, HOUR_MS, FABRIC },
     { "prune", duty_prune, HOUR_MS, LEDGER },
+    { "reach", duty_reach, MINUTE_MS, FABRIC },
     { "metrics", duty_metrics, MINUTE_MS, NOTHING },
 };
 
@@ -130,10 +131,12 @@ static void close_all (struct service *s)
     nodemap_destroy (s->map);
     fabric_destroy (s->fabric);
     free (s->node_of);
+    free (s->reach);
     ledger_close (s->ledger);
     s->map = NULL;
     s->fabric = NULL;
     s->node_of = NULL;
+    s->reach = NULL;
     s->ledger = NULL;
 }
 
@@ -182,6 +185,8 @@ static int keep_fabric (struct service *s, struct error *err)
     nodemap_destroy (s->map);
     fabric_destroy (s->fabric);
     free (s->node_of);
+    free (s->reach);
+    s->reach = NULL;
     s->fabric = f;
     s->map = map;
     s->node_of = node_of;
