@@ -21,6 +21,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/text.h"
+#include "util/user.h"
 
 enum {
     SAID_MAX = 4, /* messages: one cause may produce several in turn */
@@ -363,7 +364,18 @@ static int know_user (struct service *s, bool once, struct error *err)
     worked (s, &state, 0);
     if (uid == geteuid ())
         return 0;
-    return error_input (err, "it must run as SlurmUser, which is %s", user);
+    return error_input (err, "it must run as SlurmUser, which is %s: %s", user,
+                        INSTEAD (user));
+}
+
+static int not_root (const struct site *site, struct error *err)
+{
+    errno = EPERM;
+    return geteuid () != 0
+               ? 0
+               : error_input (err, "it must not run as root: run it as "
+                                   "SlurmUser: %s",
+                              INSTEAD (site->slurm_user));
 }
 
 int serve (const char *conf, bool once, FILE *log, struct error *err)
@@ -371,12 +383,10 @@ int serve (const char *conf, bool once, FILE *log, struct error *err)
     struct service s = { .conf = conf, .log = log, .stop = &stop };
     int rc = -1;
 
-    if (geteuid () == 0)
-        return error_input (err, "it must not run as root: run it as "
-                                 "SlurmUser");
     catch_signals ();
     s.journal = is_journal (log);
     if (site_read (&s.site, s.conf, 1, err) == 0
+        && not_root (&s.site, err) == 0
         && (s.spool = spool_open (s.site.spool, SPOOL_WAIT_MS, err)))
         rc = keep_ledger (&s, err);
     if (rc < 0 && errno == EUCLEAN)
