@@ -118,6 +118,11 @@ doctor_look doctor_ask_nodes, doctor_try;
  */
 const char *doctor_find_mpi (const struct doctor *d, char path[PATH_MAX]);
 
+/* PMIx does not work: where Slurm has PMI-2 and pmm.conf does not ask for it, it
+ * is to do to ask for it. Return whether it is.
+ */
+bool doctor_without_pmix (struct doctor *d);
+
 /* Ask slurmctld, and read plugstack.conf. */
 void doctor_ask_slurm (struct doctor *d);
 

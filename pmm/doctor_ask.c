@@ -217,10 +217,24 @@ static bool run_srun (struct doctor *d, struct program_words *args,
     return false;
 }
 
+/* What srun says of a step that was not; nodes may lack the PMIx that this
+ * machine has.
+ */
+static const char *no_step (struct doctor *d, char buf[PROGRAM_LINE],
+                            const char *why)
+{
+    bool other = strcasestr (why, "pmix") && doctor_without_pmix (d);
+
+    snprintf (buf, PROGRAM_LINE, "%.300s%s",
+              *why ? why : "srun does not say why",
+              other ? "; or say Mpi=pmi2" : "");
+    return buf;
+}
+
 /* "16 of 16 nodes answer; SENTENCE: h[1-3]; SENTENCE: h4" */
 static enum doctor_level sum_up (struct doctor *d, const struct ear *ear)
 {
-    char text[sizeof (d->text)];
+    char text[sizeof (d->text)], why[PROGRAM_LINE];
     size_t len = 0;
     const char *key;
     json_t *nodes, *v;
@@ -242,8 +256,7 @@ static enum doctor_level sum_up (struct doctor *d, const struct ear *ear)
     }
     if (ear->answers == 0)
         return say_fail (d, "none of %zu answers: %s", ear->n,
-                         *ear->srun.complaint ? ear->srun.complaint
-                                              : "srun does not say why");
+                         no_step (d, why, ear->srun.complaint));
     return doctor_say (d, ear->failed || ear->answers < ear->n ? DOCTOR_FAIL
                           : len > 0 ? DOCTOR_WARN : DOCTOR_OK,
                        "%zu of %zu idle ones answer, %zu with a clock of their "
@@ -348,6 +361,7 @@ enum doctor_level doctor_try (struct doctor *d)
     struct ear ear = { .d = d };
     struct program_words a;
     enum doctor_level level;
+    char why[PROGRAM_LINE];
     int status;
 
     if (!d->try)
@@ -363,11 +377,10 @@ enum doctor_level doctor_try (struct doctor *d)
     if (!run_srun (d, &a, &ear, d->site.timeout_ms + TRY_SLACK_MS, &status))
         return say_error (d, DOCTOR_FAIL);
     if (!*ear.verdict)
-        return say_fail (d, "no verdict: %s", *ear.srun.complaint
-                                                  ? ear.srun.complaint
-                                                  : "srun does not say why");
+        return say_fail (d, "no verdict: %s",
+                         no_step (d, why, ear.srun.complaint));
     if (!strncmp (ear.verdict, "not checked", 11))
-        return say_fail (d, "%s", ear.verdict);
+        return say_fail (d, "%s", no_step (d, why, ear.verdict));
     level = doctor_say (d, !strncmp (ear.verdict, "UNKNOWN", 7) ? DOCTOR_UNKNOWN
                            : !strncmp (ear.verdict, "FAIL", 4) ? DOCTOR_WARN
                                                                : DOCTOR_OK,

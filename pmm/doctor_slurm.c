@@ -280,6 +280,17 @@ const char *doctor_find_mpi (const struct doctor *d, char path[PATH_MAX])
     return *type;
 }
 
+bool doctor_without_pmix (struct doctor *d)
+{
+    char path[PATH_MAX];
+
+    if (!strcmp (d->site.mpi, "pmi2") || !find_plugin (d, "mpi_pmi2*.so", path))
+        return false;
+    doctor_todo (d, "echo 'Mpi = pmi2' >>%s, on all nodes, or install PMIx's "
+                 "library there", conf_path (d));
+    return true;
+}
+
 enum doctor_level doctor_mpi (struct doctor *d)
 {
     const struct site_mpi *mpi = site_mpi (&d->site);
@@ -287,18 +298,20 @@ enum doctor_level doctor_mpi (struct doctor *d)
     const char *type = doctor_find_mpi (d, path);
 
     if (!type)
-        return say_fail (d, "%s: there is no mpi_%s*.so in %s", mpi->none,
-                         mpi->types[0], conf (d, "PluginDir"));
+        return say_fail (d, "%s: there is no mpi_%s*.so in %s%s", mpi->none,
+                         mpi->types[0], conf (d, "PluginDir"),
+                         doctor_without_pmix (d) ? "; or say Mpi=pmi2" : "");
     if (type != mpi->types[0])
         return say_ok (d, "%s: %s; there is no mpi_%s*.so: Mpi=%s saves a try "
                           "each time", type, path, mpi->types[0], type);
     if (!strcmp (type, "pmix")
         && !child_call (load_pmix, path, DOCTOR_WAIT_MS, &d->err)) {
-        doctor_todo (d, "echo 'Mpi = pmi2' >>%s, on all nodes, or install PMIx's "
-                     "library there", conf_path (d));
-        return doctor_say (d, mpi->types[1] ? DOCTOR_WARN : DOCTOR_FAIL,
-                           "%s; Slurm's plugin needs it, on all nodes; or say "
-                           "Mpi=pmi2", d->err.text);
+        bool other = doctor_without_pmix (d);
+
+        return doctor_say (d, mpi->types[1] && other ? DOCTOR_WARN
+                                                     : DOCTOR_FAIL,
+                           "%s; Slurm's plugin needs it, on all nodes%s",
+                           d->err.text, other ? "; or say Mpi=pmi2" : "");
     }
     return say_ok (d, "%s: %s", type, path);
 }

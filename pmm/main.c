@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "pmm/verb.h"
+#include "util/file.h"
 #include "util/site.h"
 #include "util/terminal.h"
+#include "util/user.h"
 
 static const struct verb *const fabric_verbs[] = {
     &verb_fabric_read,
@@ -383,6 +385,7 @@ int main (int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
 
+    file_user = user_name_of;
     signal (SIGXFSZ, SIG_IGN); /* a file that gets too large is an error */
     if (argc < 2) {
         usage (stderr, "pmm", verbs);

@@ -139,10 +139,14 @@ static enum doctor_level check_snapshot (struct doctor *d)
     for (const char *list = d->site.snapshot; text_next (&list, path);) {
         int64_t looked = publish_time (path);
 
-        if (looked > d->now || d->now - looked > OLD_S)
-            return say_warn (d, "%s is %jd days old: does the timer of pmm "
-                                "fabric read run?",
-                             path, (intmax_t)(d->now - looked) / DAY_S);
+        if (looked <= d->now && d->now - looked <= OLD_S)
+            continue;
+        doctor_todo (d, "systemctl enable --now pmm-fabric.timer, on the node "
+                     "that reads the fabric; systemctl status pmm-fabric there "
+                     "says why it does not");
+        return say_warn (d, "%s is %jd days old: does the timer of pmm fabric "
+                            "read run?",
+                         path, (intmax_t)(d->now - looked) / DAY_S);
     }
     return say_ok (d, "%s, %s, fabric %.8s", d->site.snapshot,
                    COUNTED (d->fabric->nhosts, "host"), d->fabric->hash);
@@ -313,6 +317,9 @@ static enum doctor_level check_node_map (struct doctor *d)
                : say_ok (d, "%s", path);
 }
 
+#define SERVICE_TODO                                                          \
+    "systemctl enable --now pmm-audit, on slurmctld's machine"
+
 static enum doctor_level check_verdicts (struct doctor *d)
 {
     const char *path = d->site.verdicts;
@@ -323,6 +330,7 @@ static enum doctor_level check_verdicts (struct doctor *d)
                            "there is no %s: hooks check ports only", path);
     if (published (d, path, &st, &d->err) < 0)
         return say_error (d, DOCTOR_FAIL);
+    doctor_todo (d, SERVICE_TODO);
     return d->now - st.st_mtime > DAY_S
                ? say_warn (d, "%s is older than a day: does the audit service "
                               "run?", path)
@@ -393,11 +401,11 @@ static enum doctor_level check_service (struct doctor *d)
 {
     intmax_t pid = service_process (d);
 
+    if (access (d->site.spool, X_OK) < 0 && errno != ENOENT)
+        return say_unknown (d, "%s: %s", d->site.spool, strerror (errno));
+    doctor_todo (d, SERVICE_TODO);
     if (access (d->site.spool, F_OK) < 0)
         return say_warn (d, "does not run: it has no spool");
-    if (access (d->site.spool, X_OK) < 0)
-        return say_unknown (d, "%s: %s", d->site.spool, strerror (errno));
-    doctor_todo (d, "systemctl enable --now pmm-audit, on slurmctld's machine");
     if (pid == 0)
         return say_warn (d, "does not run on this machine: no job is audited "
                             "when it ends, and no idle node; pmm audit "

@@ -19,6 +19,7 @@
 #include "report/words.h"
 #include "util/json.h"
 #include "util/site.h"
+#include "util/user.h"
 
 /* --- facts about a node --------------------------------------------------- */
 
@@ -603,7 +604,8 @@ static int act (struct inputs *in)
                                             &fault));
     need_ok (controller_user (&uid, name, &fault));
     if (uid != geteuid ()) /* later, a drain would not be seen as ours */
-        die_input ("this is for SlurmUser, %s, to run", name);
+        die_input ("this is for SlurmUser, %s, to run: %s", name,
+                   INSTEAD (name));
     in->ledger = need (ledger_open (site.ledger, LEDGER_WRITE, &fault));
     need_ok (act_round (&report, &site, in->ledger, in->fabric,
                         (int64_t)time (NULL), say, NULL, &fault));

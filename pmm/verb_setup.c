@@ -23,6 +23,7 @@
 #include "util/json.h"
 #include "util/site.h"
 #include "util/text.h"
+#include "util/user.h"
 
 #define SYSTEMD_DIR "/etc/systemd/system"
 #define PMIX_DIR "/var/spool/slurm-pmix" /* as in contrib/samples/mpi.conf */
@@ -353,9 +354,9 @@ static void look_at (const struct setup *s, struct item *it)
     if (fstat (fd, &st) < 0)
         error_errno (&it->err, "%s", it->path);
     else if (st.st_uid != owner && !(it->either && st.st_uid == 0))
-        error_world (&it->err, "%s belongs to user %ju, not to %s: if it is "
+        error_world (&it->err, "%s belongs to user %s, not to %s: if it is "
                      "for slurm-pmm alone, chown %s %s", it->path,
-                     (uintmax_t)st.st_uid, name, name, it->path);
+                     USER (st.st_uid), name, name, it->path);
     else if (it->mode & ~st.st_mode & 0055)
         error_world (&it->err, "not all users can read %s: chmod 755 %s",
                      it->path, it->path);

@@ -14,6 +14,7 @@
 #   drag X Y EXPRESSION   from that place, by so much
 #   wheel DELTA EXPRESSION  with Ctrl
 #   dark yes|no           what prefers-color-scheme says
+#   media TYPE            what the page is for: print
 #   shot FILE             a picture of the whole page
 #   print FILE            as PDF
 #
@@ -155,6 +156,8 @@ def do(b, line):
         b.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme",
              "value": "dark" if rest == "yes" else "light"}])
+    elif word == "media":
+        b.call("Emulation.setEmulatedMedia", media=rest)
     elif word == "shot":
         r = b.call("Page.captureScreenshot", captureBeyondViewport=True)
         pathlib.Path(rest).write_bytes(base64.b64decode(r["data"]))

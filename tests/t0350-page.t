@@ -126,6 +126,8 @@ wait document.documentElement.scrollWidth === 400
 size 700 800
 wait document.documentElement.scrollWidth === 700
 shot small.png
+media print
+eval [['.status'], ['.legend canvas'], ['.steps > li.chosen', '::before'], ['main']].map (([s, part]) => getComputedStyle ($(s), part).printColorAdjust)
 print page.pdf
 X
 is "$(<said)" '"One of 2 cables is 701 ns slower; 1 more finding"
@@ -149,6 +151,7 @@ true
 "dark"
 "+1,402 ns"
 false
+["exact", "exact", "exact", "economy"]
 console 0
 requests 0' "what it says, and what it does"
 ok "$([ -s page.pdf ] && [ -s small.png ]; echo $?)" "it is printed"

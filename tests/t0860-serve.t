@@ -14,8 +14,8 @@ mkfifo state/baseline.json # which nobody ever writes to
 
 # Whose it is
 "$workdir/bin/pmm" audit --serve --conf "$workdir/conf" 2>err
-is "$? $(<err)" "2 pmm audit: it must not run as root: run it as SlurmUser" \
-    "not root's"
+is "$? $(<err)" "2 pmm audit: it must not run as root: run it as SlurmUser: runuser -u slurm -- pmm ..." \
+    "not root's, who is told how"
 as_user "$workdir/bin/pmm" audit --serve --conf "$workdir/conf" 2>err
 like "$? $(<err)" "^3 pmm audit: .*spool is not trusted|^3 .*cannot open" \
     "nor a user's"
@@ -28,6 +28,10 @@ second=$!
 srun -N4 true
 within 30 audited 1
 ok $? "a job of AuditMinNodes is audited, and has a comment"
+covered () { grep -qE '^pmm_coverage_ratio (0\.[5-9]|1$)' state/pmm.prom; }
+within 30 covered
+ok $? "the metrics say how much audits cover between Slurm's nodes" \
+    || diag "$(grep coverage state/pmm.prom)"
 regular () { [[ -f state/baseline.json ]]; }
 within 30 regular
 ok $? "a pipe for a Baseline holds nobody, and is replaced"
@@ -38,7 +42,7 @@ as_user $two --pmm-check true 2>/dev/null
 checked () { said 'is audited since its user asked for a check' && said 'audit 2 of 2 nodes'; }
 within 30 checked
 as_user $two --pmm-check true 2>/dev/null
-over () { said 'is not audited: checks of user 65534 had 1 audit in'; }
+over () { said 'is not audited: checks of user '"$test_user"' had 1 audit in'; }
 within 30 over
 ok $? "of a user's checks as many as the quota allows"
 is "$(export | jq -s -c '[.[] | select(.kind == "audit" and .why == "check")

@@ -15,8 +15,8 @@ mkdir textfile
 "$builddir/prolog/test/publish.t" "$workdir/textfile/pmm.prom" >/dev/null
 said=$(promtool check metrics <textfile/pmm.prom 2>&1)
 is "$? $said" "0 " "promtool has nothing to say of the metrics"
-like "$(<textfile/pmm.prom)" 'pmm_link_status\{guid="0x0002c90100000010",port="1"\} 2' \
-    "... such as a cable that FAILs"
+like "$(<textfile/pmm.prom)" 'pmm_link_status\{guid="0x0002c90100000010",port="1",uplink_guid="0x0002c90000000011",uplink_port="1"\} 2' \
+    "... such as a cable that FAILs, by both ends"
 
 # The rules
 cp "$srcdir"/contrib/prometheus/pmm-alerts*.yml .

@@ -181,6 +181,8 @@ complains FAIL snapshot 'belongs to user' "a snapshot of an ordinary user's"
 chown root fabric
 touch -d '9 days ago' fabric
 complains WARN snapshot '9 days old' "an old snapshot"
+like "$(doctor)" 'next: snapshot: systemctl enable --now pmm-fabric.timer' \
+    "... and what renews it is next"
 echo garbage >fabric
 like "$(doctor)" 'FAIL +snapshot: [^ ]*fabric:1: ' "FAIL: one that is garbage"
 pmm fabric generate dragonfly --p 2 --a 2 --h 1 -o fabric
@@ -206,6 +208,8 @@ complains WARN baseline 'none' "no baseline"
 mv other "$workdir/pub/baseline"
 touch -d '25 hours ago' "$workdir/pub/verdicts"
 complains WARN verdicts 'older than a day' "verdicts that nobody renews"
+like "$(doctor)" 'next: verdicts: systemctl enable --now pmm-audit' \
+    "... and what renews them is next"
 chmod 664 "$workdir/pub/verdicts"
 complains FAIL verdicts 'others may write' "verdicts that others may write"
 rm "$workdir/pub/verdicts"
@@ -241,8 +245,8 @@ chmod 777 "$workdir/spool"
 complains FAIL spool 'chmod 755' "a spool that anybody may write"
 chmod 755 "$workdir/spool"
 with_conf Reports="$workdir/pages"
-like "$(doctor)" 'WARN +Reports: .*is not a directory: pmm setup --apply' \
-    "WARN: no directory for pages"
+like "$(doctor)" "WARN +Reports: .*is not a directory: pmm setup --apply, or \
+install -d -o slurm -m 755 $workdir/pages" "WARN: no directory for pages"
 mkdir "$workdir/pages"
 like "$(doctor)" "FAIL +Reports: .*chown slurm.*FAIL +SlurmUser: .* of Reports" \
     "... and one of root's"
@@ -253,6 +257,8 @@ healthy
 pkill -P "$service"
 wait "$service"
 complains WARN service 'pmm audit --serve' "no audit service"
+like "$(doctor)" 'next: service: systemctl enable --now pmm-audit' \
+    "... and what starts it is next"
 rm -r "$workdir/spool"
 like "$(doctor)" 'WARN +spool: .*install -d -o slurm' "WARN: no spool"
 install -d -o slurm "$workdir/spool"
@@ -360,6 +366,27 @@ like "$(doctor)" "OK +Mpi: pmi2: $plugins/mpi_pmi2" "PMI-2 is asked for"
 like "$(doctor)" 'OK +PMIxCliTmpDirBase: PMIx is not used' "... and PMIx not"
 healthy
 
+# What srun says where nodes lack the PMIx that this machine has
+if [[ $mpi == pmix ]]; then
+    cat >"$workdir/bin/srun" <<'X'
+#!/bin/sh
+echo "srun: error: Couldn't find the specified plugin name for mpi/pmix" >&2
+exit 1
+X
+    chmod 755 "$workdir/bin/srun"
+    with_conf Srun="$workdir/bin/srun"
+    said=$(doctor --try)
+    like "$said" 'FAIL +compute nodes: none of 3 .*pmix.*or say Mpi=pmi2' \
+        "FAIL: nodes without PMIx, and what does without it"
+    like "$said" 'FAIL +a check: no verdict: .*pmix.*or say Mpi=pmi2' \
+        "... as a check finds"
+    like "$said" "next: compute nodes: echo 'Mpi = pmi2' >>.*/pmm.conf" \
+        "... which is next"
+    with_conf Srun="$workdir/bin/srun" Mpi=pmi2
+    is "$(doctor --try | grep -c 'or say Mpi')" 0 "... unless it is said"
+    healthy
+fi
+
 # without [FILE INSTEAD]...: the doctor, where one is the other.
 without ()
 {
@@ -380,7 +407,8 @@ if [[ $mpi == pmix ]] \
         "no PMIx in Slurm: PMI-2"
     with_conf Mpi=pmix
     like "$(without "$plugins" "$workdir/plugins")" \
-        'FAIL +Mpi: this Slurm has no PMIx .*: there is no mpi_pmix' \
+        "FAIL +Mpi: this Slurm has no PMIx .*: there is no mpi_pmix.*or say \
+Mpi=pmi2.*next: Mpi: echo 'Mpi = pmi2' >>.*/pmm.conf" \
         "FAIL: no PMIx, which is asked for"
     healthy
     rm "$workdir"/plugins/mpi_pmi2*
@@ -405,8 +433,8 @@ if [[ $mpi == pmix ]] \
         <"$plugins/mpi_pmix.so" >"$workdir/plugins/mpi_pmix.so"
     mkdir "$workdir/lib"
     set -- "$lib" /dev/null "$plugins" "$workdir/plugins"
-    like "$(without "$@")" 'WARN +Mpi: .*libpmix.so.*Mpi=pmi2' \
-        "WARN: its library is nowhere"
+    like "$(without "$@")" 'FAIL +Mpi: .*libpmix.so.*needs it, on all nodes' \
+        "FAIL: its library is nowhere, nor is PMI-2"
     cp "$lib" "$workdir/lib/libpmix.so"
     cp "$lib" "$workdir/lib/libpmix.so.2"
     like "$(without "$@")" 'OK +Mpi: pmix: ' \

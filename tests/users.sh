@@ -112,8 +112,9 @@ X
         before=$(pmm ledger export -L state/ledger)
         for user in "${others[@]}"; do
             said=$($command "$user")
-            like "$? $(wc -l <<<"$said") $said" '^[23] 1 .' \
-                "... no $command as $user: one sentence"
+            like "$? $(wc -l <<<"$said") $said" \
+                "^[23] 1 .*: (staff .*sudo|runuser) -u $slurm_user " \
+                "... no $command as $user, who is told what to do"
         done
         is "$(pmm ledger export -L state/ledger)" "$before" \
             "... nor anything of it in the ledger"
@@ -125,6 +126,6 @@ X
     is "$(sacct -X -n -P -j "$job" -o admincomment)" "pmm: audit 1 OK" \
         "... and the job commented"
     said=$(verb root audit --serve --once)
-    like "$? $said" '^2 .*: it must not run as root: run it as SlurmUser$' \
+    like "$? $said" '^2 .*: it must not run as root: run it as SlurmUser: runuser -u slurm -- pmm' \
         "... the service is not root's"
 }

@@ -115,6 +115,17 @@ static bool owned (const struct stat *st, uid_t owner)
     return st->st_uid == 0 || st->st_uid == owner;
 }
 
+const char *(*file_user) (char buf[USER_NAME], uid_t uid);
+
+static const char *named (char buf[USER_NAME], uid_t uid)
+{
+    if (file_user)
+        return file_user (buf, uid);
+    snprintf (buf, USER_NAME, "%ju", (uintmax_t)uid);
+    return buf;
+}
+#define NAMED(uid) named ((char[USER_NAME]){ 0 }, (uid))
+
 /* Return 0 if only root or owner may change the file or directory fd, else -1
  * with err. With `sticky`, others may write a sticky directory, since they can
  * only change their own files in it.
@@ -134,8 +145,8 @@ static int check_trust (const char *path, int fd, const struct stat *st,
     what[n] = '\0';
     errno = EPERM;
     if (!owned (st, owner))
-        return error_world (err, "%s is not trusted: %s belongs to user %ju",
-                            path, what, (uintmax_t)st->st_uid);
+        return error_world (err, "%s is not trusted: %s belongs to user %s",
+                            path, what, NAMED (st->st_uid));
     return error_world (err,
                         "%s is not trusted: others may write %s: chmod "
                         "go-w %s",
@@ -190,8 +201,8 @@ static int follow (struct file_way *w, const char *name, const char *rest,
         errno = EPERM;
         return error_world (err,
                             "%s is not trusted: the link %s belongs to "
-                            "user %ju",
-                            w->path, name, (uintmax_t)st.st_uid);
+                            "user %s",
+                            w->path, name, NAMED (st.st_uid));
     }
     errno = ENAMETOOLONG;
     if ((size_t)n + strlen (rest) + 2 > sizeof (target))

@@ -12,6 +12,12 @@
 #include <sys/types.h>
 
 #include "util/error.h"
+#include "util/user.h"
+
+/* What names users in errors; NULL, as in what runs in jobs and hooks: numbers,
+ * since a name may have to come from a server.
+ */
+extern const char *(*file_user) (char buf[USER_NAME], uid_t uid);
 
 /* Open path for reading; "-" is standard input. A directory, a device or a
  * named pipe, which could block for ever, is refused. Returns NULL with err set

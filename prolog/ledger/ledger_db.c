@@ -37,6 +37,7 @@
 #include "util/json.h"
 #include "util/terminal.h"
 #include "util/text.h"
+#include "util/user.h"
 
 enum {
     APPLICATION_ID = 0x706d6d31, /* "pmm1" */
@@ -255,6 +256,8 @@ void db_error (struct ledger *l)
     int code = sqlite3_errcode (l->db), why = sqlite3_system_errno (l->db);
     const char *message = sqlite3_errmsg (l->db);
 
+    struct stat st;
+
     if (l->failed)
         return;
     xcheck (code == SQLITE_NOMEM ? NULL : l);
@@ -269,6 +272,9 @@ void db_error (struct ledger *l)
     else if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
         error_world (l->err, "%s: another has had it locked for more than %d "
                              "ms", l->path, LEDGER_WAIT_MS);
+    else if (why == EACCES && stat (l->path, &st) == 0)
+        error_world (l->err, "%s: cannot be read: %s", l->path,
+                     INSTEAD (USER (st.st_uid)));
     else if (code == SQLITE_IOERR || code == SQLITE_CANTOPEN)
         error_world (l->err, "%s: cannot be read or written: %s", l->path,
                      why ? strerror (why) : message);
@@ -572,6 +578,22 @@ static const char *odd_beside (const char *path)
     return odd;
 }
 
+/* Root does not trust SlurmUser's directory if it is to write there, and users may
+ * not enter it.
+ */
+static void refuse_place (struct ledger *l, enum ledger_mode mode,
+                          const char *dir, const char *why)
+{
+    int errnum = errno;
+    struct stat st;
+
+    if ((geteuid () == 0 ? mode != LEDGER_READ : errnum == EACCES)
+        && stat (dir, &st) == 0 && st.st_uid != geteuid ())
+        db_refuse (l, errnum, "%s: %s", why, INSTEAD (USER (st.st_uid)));
+    else
+        db_refuse (l, errnum, "%s", why);
+}
+
 /* Check the directory and, if it exists, the file. Return whether it exists. */
 static bool check_place (struct ledger *l, enum ledger_mode mode)
 {
@@ -591,10 +613,10 @@ static bool check_place (struct ledger *l, enum ledger_mode mode)
     }
     exists = lstat (l->path, &st) == 0;
     if (!exists && (errno != ENOENT || mode != LEDGER_CREATE))
-        db_refuse (l, errno, "%s", strerror (errno));
+        refuse_place (l, mode, dir, strerror (errno));
     else if ((fd = file_open_trusted_dir (
                   dir, exists ? st.st_uid : geteuid (), &why)) < 0)
-        db_refuse (l, errno, "%s", why.text);
+        refuse_place (l, mode, dir, why.text);
     else if (exists && !S_ISREG (st.st_mode))
         db_refuse (l, EINVAL, "is not a regular file");
     else if (exists && (odd = odd_beside (l->path)))
@@ -602,8 +624,8 @@ static bool check_place (struct ledger *l, enum ledger_mode mode)
     else if (exists && (st.st_mode & 022))
         db_refuse (l, EPERM, "others may write it");
     else if (exists && mode != LEDGER_READ && st.st_uid != geteuid ())
-        db_refuse (l, EPERM, "belongs to user %ju: run this as that user",
-                   (uintmax_t)st.st_uid);
+        db_refuse (l, EPERM, "belongs to user %s: %s", USER (st.st_uid),
+                   INSTEAD (USER (st.st_uid)));
     if (fd >= 0)
         close (fd);
     return exists;

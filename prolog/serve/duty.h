@@ -49,6 +49,9 @@ struct service {
     struct nodemap *map;        /* NULL: the site has none */
     const char **node_of;       /* [endpoint] the node, borrowed */
     struct timespec snapshot;   /* the fabric's date */
+    bool *reach;                /* [link] as service_reach has it; NULL: not
+                                   known yet */
+    int64_t reach_due_ms;       /* when it is learnt again */
 
     json_t *trouble; /* what fails: {what: {since, words}}; NULL: nothing */
     bool decided;    /* the policy has, and these nodes were blocked: */
@@ -181,6 +184,12 @@ json_t *service_cables (struct service *s, bool all, int64_t now,
 
 /* Keep what the policy decided, for duty_notify. */
 void notify_decisions (struct service *s, const struct decisions *d);
+
+/* Learn which cables audits can measure: those of the paths between the nodes
+ * of AuditPartition. service_reach takes the nodes.
+ */
+int duty_reach (struct service *s, struct error *err);
+int service_reach (struct service *s, const json_t *nodes, struct error *err);
 
 /* Write the metrics: also without a ledger or a fabric. */
 int duty_metrics (struct service *s, struct error *err);

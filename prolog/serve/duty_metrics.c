@@ -3,8 +3,9 @@
  *
  * Notes. Labels are those of infiniband_exporter, so that its metrics and these
  * can be joined: `guid` and `port` are those of a cable's end at a switch, the
- * first one if both ends are. Everything comes from the ledger, the snapshot
- * and the state of the service, so counters do not start again with it.
+ * first one if both ends are; `uplink_guid` and `uplink_port` are the other end's.
+ * Everything comes from the ledger, the snapshot and the state of the service, so
+ * counters do not start again with it.
  *
  * A cable's status is that of the worst finding that suspects it in the newest
  * audit that measured it. A finding of several cables is said of each of them.
@@ -20,6 +21,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/paths/tree.h"
 #include "ibquery/links/fewer.h"
 #include "ibquery/publish.h"
 #include "ibquery/spread.h"
@@ -29,7 +31,7 @@
 #include "util/json.h"
 #include "util/text.h"
 
-enum { DAY_S = 24 * 3600 };
+enum { DAY_S = 24 * 3600, HOUR_MS = 3600 * 1000 };
 
 /* A cable that was measured. */
 struct metrics_link {
@@ -62,11 +64,13 @@ static void put (const struct metrics *m, const char *name, const char *help,
     fprintf (m->fp, "%s %.17g\n", name, value);
 }
 
-/* A label, escaped. */
-static void put_label (const struct metrics *m, const char *name,
+/* A label, escaped. An empty one would be the same as none. */
+static void put_label (const struct metrics *m, char before, const char *name,
                        const char *value)
 {
-    fprintf (m->fp, ",%s=\"", name);
+    if (!*value)
+        return;
+    fprintf (m->fp, "%c%s=\"", before, name);
     for (; *value; value++)
         if (*value == '\n')
             fputs ("\\n", m->fp);
@@ -197,24 +201,30 @@ static void put_port (const struct metrics *m, const char *name, uint32_t port)
              guid_of (m->s->fabric, port), m->s->fabric->port[port].num);
 }
 
+/* A cable, by both ends: the first one is `port`. */
+static void put_cable (const struct metrics *m, const char *name, uint32_t port)
+{
+    const struct fabric *f = m->s->fabric;
+    uint32_t far = fabric_far_port (f, port);
+
+    put_port (m, name, port);
+    fprintf (m->fp, ",uplink_guid=\"0x%016" PRIx64 "\",uplink_port=\"%u\"",
+             guid_of (f, far), f->port[far].num);
+}
+
 static void put_info (const struct metrics *m, uint32_t link, uint32_t port)
 {
     const struct fabric *f = m->s->fabric;
     const struct link_info *info = &fabric_network (f)->link[link];
     uint32_t far = fabric_far_port (f, port);
-    char guid[24], num[8];
 
-    snprintf (guid, sizeof (guid), "0x%016" PRIx64, guid_of (f, far));
-    snprintf (num, sizeof (num), "%u", f->port[far].num);
-    put_port (m, "pmm_link_info", port);
-    put_label (m, at_switch (f, port) ? "switch" : "hca",
+    put_cable (m, "pmm_link_info", port);
+    put_label (m, ',', at_switch (f, port) ? "switch" : "hca",
                f->node[f->port[port].node].desc);
-    put_label (m, "uplink", f->node[f->port[far].node].desc);
-    put_label (m, "uplink_guid", guid);
-    put_label (m, "uplink_port", num);
-    put_label (m, "uplink_type", at_switch (f, far) ? "SW" : "CA");
-    put_label (m, "class", info->class_name ? info->class_name : "");
-    put_label (m, "link", info->id);
+    put_label (m, ',', "uplink", f->node[f->port[far].node].desc);
+    put_label (m, ',', "uplink_type", at_switch (f, far) ? "SW" : "CA");
+    put_label (m, ',', "class", info->class_name ? info->class_name : "");
+    put_label (m, ',', "link", info->id);
     fputs ("} 1\n", m->fp);
 }
 
@@ -258,7 +268,7 @@ static void put_links (const struct metrics *m, enum link_metric metric)
             put_info (m, (uint32_t)i, port);
             continue;
         }
-        put_port (m, family[metric].name, port);
+        put_cable (m, family[metric].name, port);
         if (metric == LINK_STATUS)
             fprintf (m->fp, "} %d\n", verdict_nagios (x->level));
         else if (metric == LINK_EXCESS)
@@ -282,8 +292,8 @@ static void put_host_ends (const struct metrics *m)
         if (link == FABRIC_NONE || !m->link[link].measured)
             continue;
         put_port (m, "pmm_host_end_status", port);
-        put_label (m, "hca", f->node[f->port[port].node].desc);
-        put_label (m, "node", m->s->node_of[i]);
+        put_label (m, ',', "hca", f->node[f->port[port].node].desc);
+        put_label (m, ',', "node", m->s->node_of[i]);
         fprintf (m->fp, "} %d\n", verdict_nagios (m->link[link].end));
     }
 }
@@ -306,7 +316,7 @@ static void put_states (const struct metrics *m)
             || p->state == PORT_UNKNOWN)
             continue;
         put_port (m, "pmm_port_state", i);
-        put_label (m, at_switch (f, i) ? "switch" : "hca",
+        put_label (m, ',', at_switch (f, i) ? "switch" : "hca",
                    f->node[p->node].desc);
         fprintf (m->fp, "} %u\n", p->state);
     }
@@ -315,32 +325,95 @@ static void put_states (const struct metrics *m)
         const char *node = m->s->node_of[h->first];
         bool known = fewer[i].example != FABRIC_NONE;
 
-        fputs ("pmm_port_state{guid=\"\"", m->fp);
-        put_label (m, "node", node ? node : h->name);
-        put_label (m, "rail",
+        fputs ("pmm_port_state", m->fp);
+        put_label (m, '{', "node", node ? node : h->name);
+        put_label (m, ',', "rail",
                    known ? fewer_rail (f, fewer[i].example, rail) : "");
         fputs ("} 0\n", m->fp);
     }
     free (fewer);
 }
 
-/* Of the cables that are up, those measured in the last two AuditEvery. */
+/* Of the cables that audits reach, those measured in the last two AuditEvery. */
 static void put_coverage (const struct metrics *m)
 {
     const struct fabric *f = m->s->fabric;
     int64_t every_s = m->s->site.audit_every_ms / 1000;
     int64_t since = m->now - 2 * (every_s ? every_s : DAY_S);
-    size_t measured = 0, up = 0;
+    size_t measured = 0, reached = 0;
 
-    for (size_t i = 0; i < f->nlinks; i++)
-        if (fabric_is_up (f, &f->link[i])) {
-            up++;
+    for (size_t i = 0; m->s->reach && i < f->nlinks; i++)
+        if (m->s->reach[i]) {
+            reached++;
             measured += m->link[i].measured && m->link[i].ended >= since;
         }
-    if (up > 0)
+    if (reached > 0)
         put (m, "pmm_coverage_ratio",
-             "Share of the cables that audits measured in the last two "
-             "AuditEvery.", (double)measured / (double)up);
+             "Share of the cables between nodes of AuditPartition that audits "
+             "measured in the last two AuditEvery.",
+             (double)measured / (double)reached);
+}
+
+/* The endpoints of nodes whose cable is up; NULL with err. */
+static struct pathset *find_ends (const struct service *s, const json_t *nodes,
+                                  struct error *err)
+{
+    const struct fabric *f = s->fabric;
+    const char **end = xcalloc (f->nendpoints, sizeof (*end));
+    json_t *set = xcheck (json_object ()), *v;
+    struct pathset *ps;
+    size_t n = 0, i;
+
+    json_array_foreach ((json_t *)nodes, i, v)
+        json_put (set, json_string_value (v), json_true ());
+    for (i = 0; i < f->nendpoints; i++) {
+        uint32_t link = f->port[f->endpoint[i].port].link;
+
+        if (link != FABRIC_NONE && fabric_is_up (f, &f->link[link])
+            && s->node_of[i] && json_object_get (set, s->node_of[i]))
+            end[n++] = f->endpoint[i].name;
+    }
+    /* without any name it would be all of the fabric */
+    ps = n > 0 ? fabric_pathset (f, end, n, err)
+               : pathset_create (fabric_network (f), NULL, 0, err);
+    json_decref (set);
+    free (end);
+    return ps;
+}
+
+int service_reach (struct service *s, const json_t *nodes, struct error *err)
+{
+    struct pathset *ps = find_ends (s, nodes, err);
+    struct tree *t;
+    struct error broken;
+
+    if (!ps)
+        return -1;
+    t = tree_create (ps);
+    free (s->reach);
+    s->reach = xcalloc (s->fabric->nlinks, sizeof (*s->reach));
+    for (size_t i = 0; i < pathset_size (ps); i++) {
+        tree_grow (t, i, &broken); /* audits report a broken path */
+        for (size_t k = 1; k < t->n; k++)
+            s->reach[arc_link (t->arc[k])] = true;
+    }
+    tree_destroy (t);
+    pathset_destroy (ps);
+    return 0;
+}
+
+int duty_reach (struct service *s, struct error *err)
+{
+    json_t *part;
+    int rc = -1;
+
+    if (!*s->site.metrics || (s->reach && clock_ms () < s->reach_due_ms))
+        return 0;
+    if ((part = controller_partition (s->site.audit_partition, err)))
+        rc = service_reach (s, json_object_get (part, "inside"), err);
+    json_decref (part);
+    s->reach_due_ms = clock_ms () + HOUR_MS;
+    return rc;
 }
 
 /*

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/user.h"
 
 enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S };
 
@@ -152,8 +153,8 @@ static void decide_one (const struct queue_input *in,
                 "its nodes were measured within "
                 "AuditAgainAfter");
     else if (a->cause == QUEUE_CHECK && checks >= (size_t)site->checks_per_user)
-        decide (a, QUEUE_DROP, "checks of user %" PRIu64 " had %s in a day",
-                e->uid, COUNTED (checks, "audit"));
+        decide (a, QUEUE_DROP, "checks of user %s had %s in a day",
+                USER ((uid_t)e->uid), COUNTED (checks, "audit"));
     else
         decide (a, QUEUE_GO, "%s", go[a->cause]);
 }
@@ -273,8 +274,8 @@ static void choose (struct queue_plan *plan, const struct queue_input *in)
         else if (audits_of (in, e->uid, false, HOUR_S)
                  >= (size_t)in->site->audits_per_user) {
             decide (a, QUEUE_HOLD,
-                    "jobs of user %" PRIu64 " had AuditsPerUser (%d) audits "
-                    "in an hour", e->uid, in->site->audits_per_user);
+                    "jobs of user %s had AuditsPerUser (%d) audits in an hour",
+                    USER ((uid_t)e->uid), in->site->audits_per_user);
             strcpy (plan->full, a->why);
         }
         else if (!may) {

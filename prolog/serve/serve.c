@@ -21,6 +21,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/text.h"
+#include "util/user.h"
 
 enum {
     SAID_MAX = 4, /* messages: one cause may produce several in turn */
@@ -53,6 +54,7 @@ static const struct {
     { "comments", duty_comments, 5 * SECOND_MS, LEDGER },
     { "settle", duty_settle, HOUR_MS, FABRIC },
     { "prune", duty_prune, HOUR_MS, LEDGER },
+    { "reach", duty_reach, MINUTE_MS, FABRIC },
     { "metrics", duty_metrics, MINUTE_MS, NOTHING },
 };
 
@@ -130,10 +132,12 @@ static void close_all (struct service *s)
     nodemap_destroy (s->map);
     fabric_destroy (s->fabric);
     free (s->node_of);
+    free (s->reach);
     ledger_close (s->ledger);
     s->map = NULL;
     s->fabric = NULL;
     s->node_of = NULL;
+    s->reach = NULL;
     s->ledger = NULL;
 }
 
@@ -182,6 +186,8 @@ static int keep_fabric (struct service *s, struct error *err)
     nodemap_destroy (s->map);
     fabric_destroy (s->fabric);
     free (s->node_of);
+    free (s->reach);
+    s->reach = NULL;
     s->fabric = f;
     s->map = map;
     s->node_of = node_of;
@@ -358,7 +364,18 @@ static int know_user (struct service *s, bool once, struct error *err)
     worked (s, &state, 0);
     if (uid == geteuid ())
         return 0;
-    return error_input (err, "it must run as SlurmUser, which is %s", user);
+    return error_input (err, "it must run as SlurmUser, which is %s: %s", user,
+                        INSTEAD (user));
+}
+
+static int not_root (const struct site *site, struct error *err)
+{
+    errno = EPERM;
+    return geteuid () != 0
+               ? 0
+               : error_input (err, "it must not run as root: run it as "
+                                   "SlurmUser: %s",
+                              INSTEAD (site->slurm_user));
 }
 
 int serve (const char *conf, bool once, FILE *log, struct error *err)
@@ -366,12 +383,10 @@ int serve (const char *conf, bool once, FILE *log, struct error *err)
     struct service s = { .conf = conf, .log = log, .stop = &stop };
     int rc = -1;
 
-    if (geteuid () == 0)
-        return error_input (err, "it must not run as root: run it as "
-                                 "SlurmUser");
     catch_signals ();
     s.journal = is_journal (log);
     if (site_read (&s.site, s.conf, 1, err) == 0
+        && not_root (&s.site, err) == 0
         && (s.spool = spool_open (s.site.spool, SPOOL_WAIT_MS, err)))
         rc = keep_ledger (&s, err);
     if (rc < 0 && errno == EUCLEAN)

@@ -349,6 +349,7 @@ static json_t *tell_conf (const struct request *rq, struct error *err)
 static json_t *tell_partition (const struct request *rq, struct error *err)
 {
     const partition_info_t *part = find_partition (rq, err);
+    json_t *inside = xcheck (json_array ());
     json_t *outside = xcheck (json_array ());
     void *members;
 
@@ -358,13 +359,16 @@ static json_t *tell_partition (const struct request *rq, struct error *err)
     for (uint32_t i = 0; i < rq->nodes->record_count; i++) {
         const char *name = rq->nodes->node_array[i].name;
 
-        if (name && slurm_hostlist_find (members, name) < 0)
-            json_add (outside, child_text (name));
+        if (name)
+            json_add (slurm_hostlist_find (members, name) < 0 ? outside
+                                                              : inside,
+                      child_text (name));
     }
-    return json_pack ("{s:b, s:b, s:I, s:o}", "up",
+    return json_pack ("{s:b, s:b, s:I, s:o, s:o}", "up",
                       part->state_up == PARTITION_UP, "open",
                       !(part->flags & PART_FLAG_ROOT_ONLY), "minutes",
-                      (json_int_t)part->max_time, "outside", outside);
+                      (json_int_t)part->max_time, "inside", inside,
+                      "outside", outside);
 }
 
 /* The number of associations. */

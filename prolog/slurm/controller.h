@@ -132,8 +132,8 @@ const char *controller_value (const json_t *conf, const char *key);
 
 /* The properties of a partition that audits depend on: {up, open (to users
  * other than root and SlurmUser), minutes (time limit of a job; UINT32_MAX:
- * none), outside (names of the nodes that are not in it)}. null if there is no
- * such partition.
+ * none), inside, outside (names of the nodes that are in it, or not)}. null if
+ * there is no such partition.
  */
 json_t *controller_partition (const char *name, struct error *err);
 

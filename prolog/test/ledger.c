@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stddef.h>
@@ -296,7 +297,9 @@ static int open_as (enum ledger_mode mode, const char *expected)
 
 static int others_write (void)
 {
-    return open_as (LEDGER_WRITE, "belongs to user 0");
+    return open_as (LEDGER_WRITE,
+                    "belongs to user root: staff do so by sudo -u root pmm "
+                    "...; users have srun --pmm-check");
 }
 
 static int others_read (void)
@@ -304,9 +307,19 @@ static int others_read (void)
     return open_as (LEDGER_READ, NULL);
 }
 
+static char full[PATH_MAX]; /* its path */
+
+static int hidden_from_others (void)
+{
+    return ledger_open (full, LEDGER_READ, &err)
+           || !strstr (err.text, "/led: Permission denied: staff do so by sudo "
+                                 "-u root ");
+}
+
 static int closed_to_others (void)
 {
-    return open_as (LEDGER_READ, "led: cannot be read");
+    return open_as (LEDGER_READ,
+                    "led: cannot be read: staff do so by sudo -u root ");
 }
 
 static int read_only (void)
@@ -329,13 +342,17 @@ static void test_owner (void)
     }
     ok (as_stranger (others_write) == 0, "who does not own it may not write");
     ok (as_stranger (closed_to_others) == 0, "nor read, by its mode");
+    ok (realpath ("led", full) && chmod (".", 0700) == 0, "%s", full);
+    ok (as_stranger (hidden_from_others) == 0, "nor by its directory's");
+    chmod (".", 0755);
     chmod ("led", 0644);
     chmod ("led-wal", 0644);
     chmod ("led-shm", 0644);
     ok (as_stranger (others_read) == 0, "but where the mode lets him");
     if (chown ("led", STRANGER, STRANGER) == 0)
         ok (!ledger_open ("led", LEDGER_WRITE, &err)
-                && strstr (err.text, "belongs to user 12345"),
+                && strstr (err.text, "belongs to user 12345: runuser -u 12345 "
+                                     "-- pmm"),
             "root does not write another's");
     if (chown (".", STRANGER, STRANGER) == 0) {
         chmod ("led", 0400);

@@ -29,6 +29,7 @@ static struct service service = {
 };
 static struct pathset *ps;
 static struct plan *plan;
+static int64_t when = 101; /* audits end */
 
 static uint32_t link_of (uint32_t host)
 {
@@ -72,9 +73,9 @@ static int64_t record (bool limited, const char *found, const char *open)
     v->open = calloc (HOSTS, sizeof (*v->open));
     for (; *open; open++)
         v->open[v->nopen++] = link_of ((uint32_t)(*open - '1'));
-    ledger_begin (service.ledger, 100, f->hash, &cause, host, HOSTS, s->nonce,
-                  &err);
-    id = ledger_record (service.ledger, 101, ps, s, v, &err);
+    ledger_begin (service.ledger, when - 1, f->hash, &cause, host, HOSTS,
+                  s->nonce, &err);
+    id = ledger_record (service.ledger, when, ps, s, v, &err);
     samples_destroy (s);
     verdict_destroy (v);
     free (latency);
@@ -119,6 +120,45 @@ static const char *metrics (const char *name, const char *label)
     return all;
 }
 
+/* The cables that audits reach, of which this share was measured; h0004's is not
+ * active.
+ */
+static void test_coverage (void)
+{
+    static const struct {
+        const char *nodes, *cables, *share;
+    } tab[] = {
+        { "[]", "0", "" },
+        { "[\"h0001\"]", "0", "" },
+        { "[\"h0001\", \"h0004\", \"of-ethernet\"]", "0", "" },
+        { "[\"h0001\", \"h0002\"]", "2", "1" },
+        { "[\"h0005\", \"h0006\"]", "2", "0" },
+        { "[\"h0001\", \"h0002\", \"h0005\", \"h0006\"]", "8", "0.5" },
+    };
+    const struct fabric *f = service.fabric;
+
+    service.site.metrics = "metrics.prom";
+    when = (int64_t)time (NULL) - 60;
+    record (false, "", "");
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        json_t *nodes = json_loads (tab[i].nodes, 0, NULL);
+        const char *share;
+        char cables[8];
+        size_t n = 0;
+
+        ok (service_reach (&service, nodes, &err) == 0
+                && duty_metrics (&service, &err) == 0,
+            "Slurm has %s", tab[i].nodes);
+        for (size_t k = 0; k < f->nlinks; k++)
+            n += service.reach[k];
+        sprintf (cables, "%zu", n);
+        share = metrics ("pmm_coverage_ratio", "");
+        ok (!strcmp (cables, tab[i].cables) && !strcmp (share, tab[i].share),
+            "... of %s cables, measured: %s", cables, share);
+        json_decref (nodes);
+    }
+}
+
 /* What the metrics say beside what audits found; the last audit FAILs for one
  * of two host ends.
  */
@@ -145,6 +185,11 @@ static void test_metrics (void)
         { "pmm_link_info", "switch=\"a \\\"\\\\}\\n# 1\"", "1" },
         { "pmm_link_info", "uplink_type=\"CA\"", "1 1" },
         { "pmm_link_info", ",guid=\"", "" },
+        { "pmm_link_info", "=\"\"", "" },
+        { "pmm_link_suspects",
+          "{guid=\"0x0002c90100000010\",port=\"1\","
+          "uplink_guid=\"0x0002c90000000011\",uplink_port=\"1\"}",
+          "2" },
         { "pmm_port_state", "", "2" },
         { "pmm_port_state", "hca=\"h0004 mlx5_0\"", "2" },
     };
@@ -156,6 +201,7 @@ static void test_metrics (void)
         { .node = "h0003", .kind = "drain", .reason = "", .why = "not done" },
     };
     const struct fabric *f = service.fabric;
+    json_t *nodes = json_pack ("[s, s]", "h0001", "h0002");
     uint32_t leaf = f->port[fabric_far_port (f, f->endpoint[0].port)].node;
 
     for (size_t i = 0; i < 3; i++) {
@@ -183,18 +229,21 @@ static void test_metrics (void)
     for (size_t i = 0; i < 3; i++)
         service_trouble (&service, (const char *const[]){ "a", "b", "c" }[i],
                          "it fails");
-    ok (duty_metrics (&service, &err) == 0, "metrics");
+    ok (service_reach (&service, nodes, &err) == 0
+            && duty_metrics (&service, &err) == 0,
+        "metrics");
+    json_decref (nodes);
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         const char *values = metrics (tab[i].name, tab[i].label);
 
         ok (!strcmp (values, tab[i].values), "%s %s: %s", tab[i].name,
             tab[i].label, values);
     }
+    test_coverage ();
     fabric_destroy (service.fabric);
     ledger_close (service.ledger);
     service.fabric = NULL;
     service.ledger = NULL;
-    service.site.metrics = "metrics.prom";
     ok (duty_metrics (&service, &err) == 0
             && !strcmp (metrics ("pmm_service_failing_duties", ""), "3"),
         "... also without a ledger and a fabric");
@@ -292,11 +341,12 @@ int main (int argc, char **argv)
             metrics ("pmm_link_excess_seconds", "port=\"[12]\""));
     }
     test_ports ();
-    plan_destroy (plan);
-    pathset_destroy (ps);
     if (argc > 1)
         service.site.metrics = argv[1];
     test_metrics ();
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    free (service.reach);
     free (service.node_of);
     for (size_t i = 0; i < 6; i++) {
         static const char *const file[]

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "tests/tap.h"
+#include "util/user.h"
 
 static char *contents (const char *path)
 {
@@ -131,6 +132,11 @@ static void test_trusted (void)
 
         ok (chown ("t/f", 1, 1) == 0 && !file_open_trusted ("t/f", 0, &err),
             "another's file: %s", err.text);
+        file_user = user_name_of;
+        ok (!file_open_trusted ("t/f", 0, &err)
+                && strstr (err.text, "t/f belongs to user daemon"),
+            "... by name: %s", err.text);
+        file_user = NULL;
     }
 }
 
