@@ -78,7 +78,7 @@ commands ()
                 print s
         }
         /^```/ { code = !code; next }
-        code || /^     *[^ |*-]/ {
+        code || held != "" || /^     *[^ |*-]/ {
             if (sub (/\\$/, "")) { held = held $0; next }
             put(held $0); held = ""; next
         }

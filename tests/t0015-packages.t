@@ -9,8 +9,8 @@
 need dpkg-buildpackage dh dpkg-deb readelf
 workdir
 cd "$workdir" || exit
-names=(slurm-pmm slurm-pmm-emulator slurm-pmm-node slurm-pmm-plugin
-    slurm-pmm-tools)
+names=(slurm-pmm slurm-pmm-client slurm-pmm-emulator slurm-pmm-node
+    slurm-pmm-plugin slurm-pmm-tools)
 release=$(dpkg-query -W -f '${Version}' libslurm-dev | cut -c 1-5)
 
 #
@@ -39,21 +39,21 @@ for name in "${names[@]}"; do
         | sed "s|^\./|$name /|; s|$triplet|TRIPLET|; s|${units}/|UNITS/|"
 done | sort >files
 cat >expected <<'END'
-slurm-pmm /usr/bin/pmm
 slurm-pmm /usr/bin/pmm-epilogslurmctld
 slurm-pmm /usr/lib/sysusers.d/slurm-pmm.conf
 slurm-pmm /usr/lib/tmpfiles.d/slurm-pmm.conf
-slurm-pmm /usr/share/bash-completion/completions/pmm
 slurm-pmm /usr/share/slurm-pmm/mpi.conf
 slurm-pmm /usr/share/slurm-pmm/pmm-alerts.yml
 slurm-pmm /usr/share/slurm-pmm/pmm-dashboard.json
 slurm-pmm /usr/share/slurm-pmm/pmm-notify-mail
 slurm-pmm /usr/share/slurm-pmm/pmm-notify-webhook
 slurm-pmm /usr/share/slurm-pmm/slurm.conf
-slurm-pmm /usr/share/zsh/vendor-completions/_pmm
 slurm-pmm UNITS/pmm-audit.service
 slurm-pmm UNITS/pmm-fabric.service
 slurm-pmm UNITS/pmm-fabric.timer
+slurm-pmm-client /usr/bin/pmm
+slurm-pmm-client /usr/share/bash-completion/completions/pmm
+slurm-pmm-client /usr/share/zsh/vendor-completions/_pmm
 slurm-pmm-emulator /usr/bin/pmm-emu
 slurm-pmm-emulator /usr/share/bash-completion/completions/pmm-emu
 slurm-pmm-emulator /usr/share/zsh/vendor-completions/_pmm-emu
@@ -104,6 +104,19 @@ is "$(dpkg-deb -f "$debs"/slurm-pmm-plugin_*.deb Provides)" \
 like "$(echo "$debs"/slurm-pmm-plugin_*.deb)" "\+slurm$release" \
     "... and in its version"
 
+# README's line, where contrib/package put them.
+mkdir built
+ln -s "$debs" built/out
+install=$(sed -nE 's/^apt install ([^#]*[^# ]).*/\1/p' "$srcdir/README.md")
+is "$(cd built && eval "ls $install" | sed 's|.*/||; s/_.*//' | xargs)" \
+    "slurm-pmm-client slurm-pmm-node slurm-pmm-plugin slurm-pmm" \
+    "README installs no symbols, and no MPI"
+if type -P apt-get >/dev/null; then
+    (cd built && eval "apt-get -s --no-install-recommends install $install") \
+        >said 2>&1
+    ok $? "... and apt would do it" || diag "$(tail -n 5 said)"
+fi
+
 # How they were compiled.
 elf=$(find "${names[@]}" -path '*/DEBIAN' -prune -o -type f \
     \( -path '*/bin/*' -o -name '*.so' \) -print | sort)
@@ -133,14 +146,15 @@ dpkg_to ()
         --log=/dev/null "$@" >out 2>&1 || { diag "$(<out)"; false; }
 }
 enabled () { find "$root/etc/systemd" -type l 2>/dev/null; }
-# Packages that need the same of another version.
+# Packages that need the same of another version, the first that has slurm-pmm-client.
+first=0.1.0~git20261129093000
 relabel ()
 {
     local to=$1 file
     mkdir "$to"
-    for file in slurm-pmm slurm-pmm-node slurm-pmm-plugin; do
+    for file in slurm-pmm slurm-pmm-client slurm-pmm-node slurm-pmm-plugin; do
         cp -a $file again
-        sed -i -E '/^(Version|Depends):/ s/0\.1\.0[^+]*\+/0.1.0~0+/g' \
+        sed -i -E "/^(Version|Depends):/ s/0\.1\.0[^+]*\+/$first+/g" \
             again/DEBIAN/control
         dpkg-deb --root-owner-group -b again "$to/$file.deb" >/dev/null
         rm -r again
@@ -176,7 +190,7 @@ $uid 700 $root/var/spool/slurm-pmm" "SlurmUser has its directories"
         "$root/etc/slurm/plugstack.conf.d/setup.conf"
     find "$root"/{etc/slurm*,var/lib/slurm-pmm,var/spool/slurm-pmm} \
         -printf '%p %l %u %m %T@\n' | sort >before
-    dpkg_to -i "$debs"/slurm-pmm_*.deb "$debs"/slurm-pmm-{node,plugin}_*.deb
+    dpkg_to -i "$debs"/slurm-pmm{-client,-node,-plugin,}_*.deb
     ok $? "an upgrade"
     is "$(find "$root"/{etc/slurm*,var/lib/slurm-pmm,var/spool/slurm-pmm} \
         -printf '%p %l %u %m %T@\n' | sort | diff before -)$(enabled)" "" \
@@ -216,7 +230,7 @@ slurm-pmm: removing /var/spool/slurm-pmm" "... says what it removes"
     dpkg_to -r slurm-pmm-node
     like "$(<out)" $'drained until slurm.conf does without pmm-prolog(\n|$)' \
         "the hooks' removal tells what will happen"
-    dpkg_to -P slurm-pmm-plugin slurm-pmm-node
+    dpkg_to -P slurm-pmm-plugin slurm-pmm-node slurm-pmm-client
     is "$? $(find "$root" -name '*pmm*' ! -path '*/var/lib/systemd/*')" "0 " \
         "after all are purged nothing is left"
 else
