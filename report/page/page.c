@@ -13,6 +13,7 @@
 #include "ibquery/compare/cabling.h"
 #include "ibquery/snapshot.h"
 #include "report/report.h"
+#include "report/words.h"
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/sort.h"
@@ -166,6 +167,7 @@ static json_t *finding_json (const struct page *p, const struct finding *f,
     const struct network *net = fabric_network (p->fabric);
     json_t *switches = xcheck (json_array ());
     json_t *json;
+    char *says;
 
     for (size_t i = 0; i < f->nsw; i++)
         json_add (switches, json_pack ("{s:s, s:s}", "guid",
@@ -182,6 +184,9 @@ static json_t *finding_json (const struct page *p, const struct finding *f,
                       "oneway",
                       cables_json (p, f->oneway, f->noneway, cables));
     xcheck (json);
+    says = words_finding (f, p->fabric);
+    json_put (json, "says", json_string (says));
+    free (says);
     json_put (json, "among", json_integer ((json_int_t)f->nsuspects));
     json_put (json, "excess", number (f->excess_ns));
     json_put (json, "stderr", number (f->stderr_ns));

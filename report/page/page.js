@@ -159,28 +159,7 @@ const latencyOf = (l) => l.latency !== null ? ns (l.latency)
 
 const glyph = { FAIL: '\u25b2', WARN: '\u25c6', UNKNOWN: '?', OK: '\u2713' };
 
-const amount = (f) => f.excess === null ? ''
-  : f.kind === 'route' ? `${signed (f.excess)} there and back`
-    : `${thousands.format (Math.abs (f.excess))} ns ${f.excess < 0 ? 'faster'
-      : 'slower'}`;
-
-function what (f) {
-  const c = cables[f.suspects[0]];
-  const n = f.among + f.oneway.length;
-  const who = f.nodes.length === 1 ? f.nodes[0] : null;
-
-  if (f.kind === 'switch' && f.switches.length)
-    return `Switch ${f.switches[0].name}`;
-  if (f.kind === 'software, PCIe or adapter')
-    return who ? `Node ${who}: software, PCIe or adapter` : 'A node';
-  if (f.kind === 'route')
-    return 'A route other than the forwarding tables say';
-  if (f.kind === 'host end' && who)
-    return `The host end of node ${who}`;
-  if (n > 1)
-    return `One of ${n} cables`;
-  return c ? `The cable ${cableName (c)}` : 'A cable';
-}
+const title = (f) => f.says[0].toUpperCase () + f.says.slice (1);
 
 function headline () {
   const f = head.findings[0];
@@ -190,14 +169,8 @@ function headline () {
     return head.status === 'OK' ? 'Nothing to touch: no cable is slow'
       : head.status === 'UNKNOWN' ? 'Could not tell: '
         + (head.limits[0] || head.sentence) : head.sentence;
-  return what (f)
-    + (f.basis === 'loss' ? ' loses messages'
-      : f.basis === 'delay' ? ' delays messages'
-      : f.basis === 'traffic' ? ' carries others\u2019 traffic: not judged'
-        : f.excess !== null && f.kind !== 'route' ? ` is ${amount (f)}`
-          : '')
-    + (more > 0 ? `; ${count (more)} more ${more > 1 ? 'findings' : 'finding'}`
-      : '');
+  return title (f) + (more > 0 ? `; ${count (more)} more ${more > 1
+    ? 'findings' : 'finding'}` : '');
 }
 
 // Suspects of these explain the excess together, not one of them.
@@ -238,8 +211,9 @@ function after (f) {
       : ['Reseat the cable at both ends, then change it.',
         `Adapter and PCIe slot of ${node}: width and speed.`,
         `Software of ${node}.`];
-  return ['Reseat the plugs of the first, then of the next; change the cable '
-    + 'that stays slow.'];
+  return [alone (f) ? 'Reseat the cable at both ends, then change it.'
+    : 'Reseat the plugs of the first, then of the next; change the cable that '
+      + 'stays slow.'];
 }
 
 function ends (c) {
@@ -286,7 +260,7 @@ function findingCard (f) {
   const steps = el ('ol.steps');
   const level = el (`span.tag.is-${f.level}`, `${glyph[f.level]} ${f.level}`);
   const card = el ('article.card',
-    el ('div.kind', level, el ('h3', what (f))));
+    el ('div.kind', level, el ('h3', title (f))));
 
   if (f.excess !== null)
     card.append (el ('p.big', el ('b', signed (f.excess)),
