@@ -160,7 +160,8 @@ static void find_order (struct direct *d, const struct sparse *a,
     for (uint32_t j = 0; j < d->n; j++)
         if (!o.kept[j] && o.size[j] > 0)
             d->order[n++] = j;
-    memcpy (d->order + n, keep, d->nkept * sizeof (*keep));
+    for (size_t k = 0; k < d->nkept; k++)
+        d->order[n++] = keep[k];
     for (uint32_t i = 0; i < d->n; i++)
         d->place[d->order[i]] = i;
     free (o.near);
