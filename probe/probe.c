@@ -9,7 +9,7 @@
  * LID 1, the peer's LID 1.
  *
  * Each member replies (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since
- * the beginning; the lengths of its trouble 1, of its remark 2 and of the
+ * the beginning; the rails that failed by then, as bits, 2; the lengths of its trouble 1, of its remark 2 and of the
  * description of its host (probe/about) 1, then these three; then per task and
  * flow, and after the tasks per loopback, by part of the run and rail: echoes
  * 2, and for each an RTT in ns 4; of a task between rails of the member also the
@@ -38,10 +38,10 @@
 #include "util/text.h"
 
 enum {
-    PLAN_VERSION = 4,
+    PLAN_VERSION = 5,
     PLAN_HEADER = 12,
     TASK_SIZE = 12,
-    RESULT_HEADER = 16,
+    RESULT_HEADER = 18,
     TROUBLE_MAX = 200, /* bytes */
     REMARK_MAX = 1600,
     LINGER = 500, /* gaps in which the last answer may be requested again */
@@ -89,6 +89,7 @@ struct plan_part { /* one member's part of a plan, and its results */
     uint32_t *rtt; /* row i has those from first_of (i) on */
     unsigned int *echoes; /* [rows] */
     uint32_t (*way)[2];   /* [rows] least ns there and back; 0: not known */
+    unsigned int failed;  /* rails that failed, as bits */
 };
 
 static size_t flow_rows (const struct plan_part *part)
@@ -484,6 +485,7 @@ static void pack_result (const struct group *g, const struct plan_part *part,
     const struct transport *t = g->transport;
     struct group_stats stats = group_stats (g);
     const char *trouble = t->trouble ? t->trouble (g->t) : NULL;
+    unsigned int failed = 0;
     size_t len = trouble ? strnlen (trouble, TROUBLE_MAX) : 0;
     size_t remark_len = 0, about_len;
     char *remark;
@@ -506,9 +508,12 @@ static void pack_result (const struct group *g, const struct plan_part *part,
     wire_put (p, stats.late, 4);
     wire_put (p + 4, stats.duplicate, 4);
     wire_put (p + 8, stats.foreign, 4);
-    wire_put (p + 12, len, 1);
-    wire_put (p + 13, remark_len, 2);
-    wire_put (p + 15, about_len, 1);
+    for (unsigned int i = 0; i < part->rails; i++)
+        failed |= (unsigned int)g->t->lost[i] << i;
+    wire_put (p + 12, failed, 2);
+    wire_put (p + 14, len, 1);
+    wire_put (p + 15, remark_len, 2);
+    wire_put (p + 17, about_len, 1);
     p += RESULT_HEADER;
     memcpy (p, trouble ? trouble : "", len);
     memcpy (p + len, remark, remark_len);
@@ -543,6 +548,7 @@ static bool unpack_result (struct plan_part *part,
     uint32_t late = (uint32_t)wire_take (&in, 4);
     uint32_t duplicate = (uint32_t)wire_take (&in, 4);
     uint32_t foreign = (uint32_t)wire_take (&in, 4);
+    unsigned int failed = (unsigned int)wire_take (&in, 2);
     size_t len = wire_take (&in, 1);
     size_t more = wire_take (&in, 2);
     size_t about = wire_take (&in, 1);
@@ -550,6 +556,7 @@ static bool unpack_result (struct plan_part *part,
 
     if (!p)
         return false;
+    part->failed = failed;
     take_text (&m->trouble, p, len);
     take_text (&m->remark, p + len, more);
     if (len > 0)
@@ -775,9 +782,19 @@ static void join_ways (double *way_ns, const struct plan_part *part,
     }
 }
 
+/* Whether the peer, a rail, failed while it was measured. */
+static bool has_failed (const struct group *g, const struct plan_part *part,
+                        uint32_t peer)
+{
+    size_t m = g->member_of[peer];
+
+    return part[m].failed >> (peer - g->first[m]) & 1;
+}
+
 /* Add the samples in the order of the plan. The parts were split in that order,
- * too, so each member's tasks come one after the other. Then the loopbacks: of
- * each peer as that of its end with the lowest LID.
+ * too, so each member's tasks come one after the other. What a rail that failed
+ * did not answer counts as never sent: no link has lost it. Then the loopbacks:
+ * of each peer as that of its end with the lowest LID.
  */
 static void join_results (struct group *g, const struct probe_stage *stage,
                           const struct plan_part *part, struct samples *samples)
@@ -810,6 +827,11 @@ static void join_results (struct group *g, const struct probe_stage *stage,
             sample.lost = of->repeats
                           - row_times (&sample, sample.flow_ns, stage->single,
                                        of, task * of->flows, of->flows, 1);
+            if (has_failed (g, part, end[sample.a].peer)
+                || has_failed (g, part, end[sample.b].peer)) {
+                sample.sent -= sample.lost;
+                sample.lost = 0;
+            }
             if (stage->single)
                 sample.nflows = sample.sent - sample.lost;
             join_ways (sample.way_ns, of, task);

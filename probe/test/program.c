@@ -276,7 +276,8 @@ static void test_noise (void)
         struct task task = {
             .word = SAY ("noise", "--goal", "h00:0,h02:1", "--noise-on",
                          "h01:0,h01:1,h02:0", "--noise-length=1000", "-n3",
-                         "-l100", "--noise-messages", "2", "--warm-up=0", OUT),
+                         "-l100", "--noise-messages=2", "--warm-up=0",
+                         "--exchanges=1", OUT),
         };
         struct inproc w = world ();
         struct series_list list;
