@@ -511,17 +511,21 @@ static bool is_tight (const struct judgement *j, const struct observation *o)
     return tight;
 }
 
-/* Whether all rows across it show traffic: a full link makes all messages wait,
- * and not all alike. Where messages are spread, their paths differ, too.
+/* Whether all rows across it show traffic, and others do not: a full link makes
+ * all messages wait, and not all alike. Where messages are spread, their paths
+ * differ, too. Where no row is quiet, messages scatter by themselves.
  */
 static bool is_busy (const struct judgement *j, const struct cause *c)
 {
     const uint32_t *row = j->causes.row + j->causes.start[c->signature];
-    bool busy = !j->paths;
+    const struct observations *o = &j->run.obs;
+    bool some = false;
 
-    for (size_t e = 0; e < rows_of (j, c) && busy; e++)
-        busy = !j->run.obs.v[row[e]].quiet;
-    return busy;
+    for (size_t i = 0; i < o->n && !some; i++)
+        some = o->v[i].quiet;
+    for (size_t e = 0; e < rows_of (j, c) && some; e++)
+        some = !o->v[row[e]].quiet;
+    return some && !j->paths;
 }
 
 /* Others' traffic: what nothing explains; and, if repeats show traffic, a
