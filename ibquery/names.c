@@ -12,8 +12,6 @@
 #include "util/map.h"
 #include "util/text.h"
 
-enum { LINE_BYTES = 512 };
-
 struct node_names {
     char **name;
     size_t n;
@@ -40,13 +38,12 @@ static char *cut_name (char *p)
     return *p ? p : NULL;
 }
 
-static int read_line (struct node_names *names, char *line, struct error *err)
+static int read_line (void *of, char *line, struct error *err)
 {
+    struct node_names *names = of;
     char *guid = line + strspn (line, blanks), *p, *name;
     uint64_t key;
 
-    if (!strchr (line, '\n') && strlen (line) == LINE_BYTES - 1)
-        return error_input (err, "the line is too long");
     if (!*guid || *guid == '#')
         return 0;
     p = guid + strcspn (guid, blanks);
@@ -70,23 +67,9 @@ static int read_line (struct node_names *names, char *line, struct error *err)
 /* Closes fp, which may be NULL with err set. */
 static struct node_names *load (FILE *fp, const char *path, struct error *err)
 {
-    struct node_names *names;
-    char line[LINE_BYTES];
-    size_t number = 0;
-    int rc = 0;
+    struct node_names *names = xcalloc (1, sizeof (*names));
 
-    if (!fp)
-        return NULL;
-    names = xcalloc (1, sizeof (*names));
-    while (rc == 0 && fgets (line, sizeof (line), fp)) {
-        number++;
-        if ((rc = read_line (names, line, err)) < 0)
-            error_prefix (err, "%s:%zu", path, number);
-    }
-    if (rc == 0 && ferror (fp))
-        rc = error_errno (err, "%s", path);
-    file_close_input (fp);
-    if (rc == 0)
+    if (file_each_line (fp, path, read_line, names, err) == 0)
         return names;
     names_destroy (names);
     return NULL;

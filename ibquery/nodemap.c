@@ -15,10 +15,7 @@
 #include "util/sort.h"
 #include "util/text.h"
 
-enum {
-    LINE_BYTES = 512,
-    LINES_MAX = 1 << 20,
-};
+enum { LINES_MAX = 1 << 20 };
 
 struct nodemap_entry {
     char *node;
@@ -31,14 +28,13 @@ struct nodemap {
     size_t n;
 };
 
-static int read_line (struct nodemap *map, char *text, struct error *err)
+static int read_line (void *of, char *text, struct error *err)
 {
+    struct nodemap *map = of;
     static const char blank[] = " \t\r\n";
     struct nodemap_entry e = { .number = map->n };
     char *save = NULL, *node, *endpoint, *device;
 
-    if (!strchr (text, '\n') && strlen (text) == LINE_BYTES - 1)
-        return error_input (err, "the line is too long");
     text[strcspn (text, "#\n")] = '\0';
     if (!(node = strtok_r (text, blank, &save)))
         return 0;
@@ -69,23 +65,9 @@ static int compare (const void *a, const void *b)
 /* Closes fp, which may be NULL with err set. */
 static struct nodemap *load (FILE *fp, const char *path, struct error *err)
 {
-    struct nodemap *map;
-    char text[LINE_BYTES];
-    size_t number = 0;
-    int rc = 0;
+    struct nodemap *map = xcalloc (1, sizeof (*map));
 
-    if (!fp)
-        return NULL;
-    map = xcalloc (1, sizeof (*map));
-    while (rc == 0 && fgets (text, sizeof (text), fp)) {
-        number++;
-        if ((rc = read_line (map, text, err)) < 0)
-            error_prefix (err, "%s:%zu", path, number);
-    }
-    if (rc == 0 && ferror (fp))
-        rc = error_errno (err, "%s", path);
-    file_close_input (fp);
-    if (rc < 0) {
+    if (file_each_line (fp, path, read_line, map, err) < 0) {
         nodemap_destroy (map);
         return NULL;
     }

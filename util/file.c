@@ -94,6 +94,30 @@ void file_close_input (FILE *fp)
         fclose (fp);
 }
 
+int file_each_line (FILE *fp, const char *path,
+                    int (*take) (void *of, char *line, struct error *err),
+                    void *of, struct error *err)
+{
+    char line[FILE_LINE + 1];
+    size_t number = 0;
+    int rc = 0;
+
+    if (!fp)
+        return -1;
+    while (rc == 0 && fgets (line, sizeof (line), fp)) {
+        number++;
+        rc = !strchr (line, '\n') && strlen (line) == FILE_LINE
+                 ? error_input (err, "the line is too long")
+                 : take (of, line, err);
+        if (rc < 0)
+            error_prefix (err, "%s:%zu", path, number);
+    }
+    if (rc == 0 && ferror (fp))
+        rc = error_errno (err, "%s", path);
+    file_close_input (fp);
+    return rc;
+}
+
 /*
  * Paths
  */

@@ -28,6 +28,15 @@ extern const char *(*file_user) (char buf[USER_NAME], uid_t uid);
 FILE *file_open_input (const char *path, struct error *err);
 void file_close_input (FILE *fp);
 
+/* Give take each line of fp, with its '\n', and close fp. If fp is NULL, err is
+ * set already. A line of FILE_LINE bytes or more, and one that take refuses with
+ * -1, is an error, which begins with PATH:LINE. Return 0, or -1 with err.
+ */
+enum { FILE_LINE = 511 };
+int file_each_line (FILE *fp, const char *path,
+                    int (*take) (void *of, char *line, struct error *err),
+                    void *of, struct error *err);
+
 /* Open for reading a file that affects privileged programs: a regular file that
  * root or `owner` owns and that only its owner may write. The same must hold
  * for all directories on the path, up to the root, but these may be sticky, and

@@ -172,7 +172,7 @@ static uint32_t sample_longer (const double *rtt_ns, size_t n, double than_ns)
     return longer;
 }
 
-/* The least that is no step of the clock. */
+/* The least that is not a step of the clock. */
 static double least_of (const double *rtt_ns)
 {
     return rtt_ns[sample_is_step (rtt_ns[RTT_MIN], rtt_ns[RTT_P25],

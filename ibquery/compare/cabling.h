@@ -37,8 +37,8 @@ struct cabling_line {
     char *label;         /* "" if there is none */
 };
 
-/* A line with a node that is not in the fabric is no cable, and what its other
- * end has is not too many.
+/* A line with a node that is not in the fabric is not a cable, and what its
+ * other end has is not too many.
  */
 struct cabling {
     const struct fabric *f;    /* the caller's */

@@ -5,7 +5,7 @@
  * hosts are a pod: two are united if most hosts of each are at the other, then
  * one whose hosts are mostly at another, as if a rail of those there were
  * missing. That is not done where it is one of several with the same claim: a
- * leaf of storage has the hosts of many leaves, which are no pod. All counts
+ * leaf of storage has the hosts of many leaves, which are not a pod. All counts
  * are of hosts, so that one with a wrong cable, or cabled to two leaves, unites
  * nothing.
  *

@@ -62,7 +62,7 @@ struct opening {
     struct fabric *part[FABRIC_MAX_SUBNETS];
     const char *name[FABRIC_MAX_SUBNETS];
     size_t n;
-    struct draft *draft;         /* of the files that are no snapshots */
+    struct draft *draft;         /* of files other than snapshots */
     char from[FABRIC_NAME_MAX];  /* these */
     const char *first;           /* NULL: all were */
 };

@@ -3,7 +3,7 @@
  * whose port is down.
  *
  * The peers of a host are those at its leaves whose names differ from its own in
- * numbers only (login1 is no peer of node1). A host has fewer rails if three
+ * numbers only (login1 is not a peer of node1). A host has fewer rails if three
  * quarters of its peers, of which there must be RAILS_PEERS, have more, and if
  * few hosts of such names have the same rails as it has: one in 8, and one. If
  * it lacks half of the rails, so few that it is no group of another purpose: one
