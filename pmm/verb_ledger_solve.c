@@ -151,13 +151,21 @@ static json_t *trends_json (const struct trends *t)
     return json;
 }
 
-/* The greatest change first; links without one in their own order. */
+/* How large a change is for sure: what its error leaves of it. */
+static double sure_change (const struct change *c)
+{
+    return isnan (c->ns) ? -INFINITY
+           : isnan (c->stderr_ns)
+               ? fabs (c->ns)
+               : fabs (c->ns) - 2 * c->stderr_ns;
+}
+
+/* The greatest sure change first; links without one in their own order. */
 static int compare_changes (const void *va, const void *vb)
 {
     const struct change *a = va;
     const struct change *b = vb;
-    double x = isnan (a->ns) ? -1 : fabs (a->ns);
-    double y = isnan (b->ns) ? -1 : fabs (b->ns);
+    double x = sure_change (a), y = sure_change (b);
 
     if (x != y)
         return x > y ? -1 : 1;

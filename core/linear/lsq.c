@@ -15,7 +15,8 @@
  * to these. Columns are ordered by their weight, so columns with few rows come
  * before those with many. On fat trees this joins the links of a host's tower,
  * and halves the iterations. G is rounded to floats: it has to be positive, not
- * exact.
+ * exact. Modes that hardly any row determines are solved for exactly, and added
+ * (linear/coarse).
  *
  * If there are few more rows than columns, as for a job, the condition is
  * thousands and more. Then as many rows as columns are factorised, and the rest
@@ -56,6 +57,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/linear/coarse.h"
 #include "core/linear/direct.h"
 #include "core/linear/factor.h"
 #include "core/linear/linalg.h"
@@ -100,6 +102,7 @@ struct lsq {
     struct form g; /* its approximate inverse, unless there is f or d */
     struct factor *f;
     struct direct *d;
+    struct coarse *c;     /* a correction of g; NULL: none */
     uint64_t *iterations; /* until now, */
     uint64_t most;        /* and allowed */
 };
@@ -133,6 +136,7 @@ void lsq_destroy (struct lsq *q)
     form_clear (&q->g);
     factor_destroy (q->f);
     direct_destroy (q->d);
+    coarse_destroy (q->c);
     free (q->row);
     free (q->iterations);
     free (q);
@@ -509,7 +513,23 @@ int lsq_reweigh (struct lsq *q, const double *w)
         q->f = factorise (q->a, w);
         return q->f ? 0 : precondition (q);
     }
+    if (q->c)
+        coarse_reweigh (q->c, w);
     return 0;
+}
+
+void lsq_correct (struct lsq *q, const struct sparse *modes)
+{
+    double *w;
+
+    if (q->d || q->f)
+        return;
+    w = xarray (q->k.nrows, sizeof (*w));
+    for (size_t i = 0; i < q->k.nrows; i++)
+        w[q->row[i]] = q->k.weight[i];
+    coarse_destroy (q->c);
+    q->c = coarse_create (q->a, w, modes);
+    free (w);
 }
 
 void lsq_limit (struct lsq *q, uint64_t iterations)
@@ -612,6 +632,8 @@ INLINE void approximate (const struct lsq *q, size_t L, const double *r,
         factor_apply (q->f, L, r, z, work, rz);
     else
         product (&q->g, q->n, L, r, z, rz);
+    if (q->c)
+        coarse_apply (q->c, L, r, z, rz);
 }
 
 /* x = C r from x = 0, until the distance is below `absolute`, or below

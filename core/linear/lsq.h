@@ -47,6 +47,12 @@ void lsq_destroy (struct lsq *q);
 struct lsq *lsq_create_direct (const struct sparse *a, const double *w,
                                size_t most);
 
+/* Help the iteration with modes that few or bad rows may determine, a row each
+ * over the columns (linear/coarse). Not needed with an exact inverse. It stops
+ * where errors in these modes are small, too.
+ */
+void lsq_correct (struct lsq *q, const struct sparse *modes);
+
 /* Give the rows other weights, as lsq_create. The approximate inverse that makes
  * iterations few stays as it is: for weights of which most are alike. 0, or -1
  * with errno EDOM; then only destroy it.

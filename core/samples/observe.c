@@ -734,6 +734,8 @@ struct mean {
     double scatter;  /* sum of weight times square */
 };
 
+#define VAGUE 0.25 /* standard deviation, of the RTT: says nothing of links */
+
 struct combine {
     struct mean *v;
     size_t n;
@@ -766,6 +768,8 @@ void combine_add (struct combine *c, const struct observations *o, double share)
         struct mean *m;
         double d;
 
+        if (o->v[i].var > pow (VAGUE * o->v[i].rtt_ns, 2))
+            continue;
         if (at == MAP_NONE) {
             at = (uint32_t)c->n;
             map_put (&c->pairs, pair_key (a, b), at);

@@ -128,7 +128,9 @@ struct combine *combine_create (void);
 void combine_destroy (struct combine *c);
 
 /* Add observations between endpoints of one set of paths, with a share, 0 <
- * share <= 1, of their weight, for data that may be out of date.
+ * share <= 1, of their weight, for data that may be out of date. An RTT that is
+ * within four standard deviations of nothing is left out: others' traffic took
+ * most of it, and links that no other row determines are better in sums.
  */
 void combine_add (struct combine *c, const struct observations *o,
                   double share);

@@ -48,6 +48,7 @@
 #include "core/linear/sparse.h"
 #include "core/paths/multipath.h"
 #include "core/plan/rref.h"
+#include "core/solve/splits.h"
 #include "util/alloc.h"
 #include "util/rng.h"
 #include "util/sort.h"
@@ -175,7 +176,8 @@ static struct sparse *sort_rows (const struct sparse *a)
     return sorted;
 }
 
-static bool determines_all (const struct sparse *a)
+static bool determines_all (const struct sparse *a,
+                            const struct sparse *splits)
 {
     struct lsq *q = lsq_create (a, NULL);
     double *z = xcalloc (2 * a->ncols + a->nrows, sizeof (*z));
@@ -188,11 +190,16 @@ static bool determines_all (const struct sparse *a)
     for (size_t j = 0; j < a->ncols; j++)
         z[j] = rng_normal (&rng);
     sparse_times (a, z, t);
-    if (q)
+    if (q) {
+        lsq_correct (q, splits);
         lsq_limit (q, ASK_ITERATIONS);
-    all = all && lsq_solve (q, t, LSQ_EXACT, y) == 0;
-    for (size_t j = 0; j < a->ncols; j++)
-        all = all && fabs (y[j] - z[j]) <= GIVEN_BACK;
+    }
+    /* most that are not given back show it at once */
+    for (int i = 0; i < 2 && all; i++) {
+        all = lsq_solve (q, t, i == 0 ? LSQ_FINE : LSQ_EXACT, y) == 0;
+        for (size_t j = 0; j < a->ncols; j++)
+            all = all && fabs (y[j] - z[j]) <= (i == 0 ? 0.1 : GIVEN_BACK);
+    }
     lsq_destroy (q);
     free (z);
     return all;
@@ -212,7 +219,7 @@ static int eliminate (struct system *s, const struct sparse *a, size_t i)
  * with little work. 0; 1 with err if all is too much work.
  */
 static int make_form (struct system *s, const struct sparse *rows,
-                      struct error *err)
+                      const struct sparse *splits, struct error *err)
 {
     size_t ncols = rows->ncols;
     struct sparse *a;
@@ -221,7 +228,7 @@ static int make_form (struct system *s, const struct sparse *rows,
     int rc = 0;
 
     s->rank = ncols;
-    if (rows->nrows >= ncols && determines_all (rows))
+    if (rows->nrows >= ncols && determines_all (rows, splits))
         return 0;
     a = sort_rows (rows);
     s->form = rref_create (ncols);
@@ -262,32 +269,52 @@ static int ill_conditioned (struct error *err)
     return error_world (err, "the rows are too ill-conditioned to solve");
 }
 
-/* Set up for rows of weights w; takes both. As make_form, or -1 with err. */
-static int system_make (struct system *s, struct sparse *rows, double *w,
-                        bool determined, struct error *err)
+/* The rows of unknowns; takes those of columns. */
+static struct sparse *rows_of_unknowns (const struct system *s,
+                                        struct sparse *rows)
 {
+    struct sparse *a;
+    uint32_t *var;
+    int8_t *kept;
+
+    if (!s->pivot)
+        return rows;
+    a = sparse_create (s->rank);
+    var = xarray (s->rank, sizeof (*var));
+    kept = xarray (s->rank, sizeof (*kept));
+    for (size_t i = 0; i < rows->nrows; i++) {
+        size_t first = rows->start[i];
+
+        sparse_add (a, var, kept,
+                    pivots (s, rows->col + first, rows->value + first,
+                            rows->start[i + 1] - first, var, kept));
+    }
+    sparse_destroy (rows);
+    free (var);
+    free (kept);
+    return a;
+}
+
+/* Set up for rows of weights w; takes both. As make_form, or -1 with err. */
+static int system_make (struct system *s, const struct network *net,
+                        struct sparse *rows, double *w, bool determined,
+                        struct error *err)
+{
+    struct sparse *splits = splits_make (net, s->link, s->m);
     int rc = 0;
 
     s->weight = w;
     s->rank = rows->ncols;
-    s->a = rows;
-    if (!determined && (rc = make_form (s, rows, err)) != 0)
-        return rc;
-    if (s->pivot) {
-        s->a = sparse_create (s->rank);
-        for (size_t i = 0; i < rows->nrows; i++) {
-            size_t first = rows->start[i];
-            uint32_t var[ROW_MAX];
-            int8_t kept[ROW_MAX];
-            size_t n = pivots (s, rows->col + first, rows->value + first,
-                               rows->start[i + 1] - first, var, kept);
-
-            sparse_add (s->a, var, kept, n);
-        }
-        sparse_destroy (rows);
-    }
-    s->lsq = lsq_create (s->a, s->weight);
-    return s->lsq ? 0 : ill_conditioned (err);
+    if (!determined)
+        rc = make_form (s, rows, splits, err);
+    s->a = rows_of_unknowns (s, rows);
+    splits = rows_of_unknowns (s, splits);
+    if (rc == 0 && !(s->lsq = lsq_create (s->a, s->weight)))
+        rc = ill_conditioned (err);
+    if (rc == 0)
+        lsq_correct (s->lsq, splits);
+    sparse_destroy (splits);
+    return rc;
 }
 
 /* The observed rows, and their RTTs in t, which the caller frees. */
@@ -310,7 +337,7 @@ static int system_observed (struct system *s, struct pathset *ps,
         w[i] = 1 / row->var;
         (*t)[i] = row->rtt_ns;
     }
-    return system_make (s, rows, w, false, err);
+    return system_make (s, pathset_network (ps), rows, w, false, err);
 }
 
 /* NULL: ill-conditioned. */
@@ -655,15 +682,14 @@ struct solution *solve (struct pathset *ps, const struct samples *samples,
 }
 
 /* The rows of a plan. NULL with err. */
-static struct sparse *planned_rows (struct pathset *ps, const struct plan *plan,
-                                    struct error *err)
+static struct sparse *planned_rows (struct system *s, struct pathset *ps,
+                                    const struct plan *plan, struct error *err)
 {
     struct sparse *rows;
-    size_t m;
 
-    if (!pathset_links (ps, &m, err))
+    if (!(s->link = pathset_links (ps, &s->m, err)))
         return NULL;
-    rows = sparse_create (m);
+    rows = sparse_create (s->m);
     for (size_t r = 0; r < plan_rounds (plan); r++) {
         size_t n;
         const struct probe *probe = plan_round (plan, r, &n);
@@ -701,9 +727,10 @@ int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
     if (plan_probes (plan) == 0)
         return 0;
     terminal_work ("predicting errors", 0, 0);
-    if (!(rows = planned_rows (ps, plan, err)))
+    if (!(rows = planned_rows (&s, ps, plan, err)))
         return -1;
-    rc = system_make (&s, rows, NULL, plan_rank (plan) == rows->ncols, err);
+    rc = system_make (&s, pathset_network (ps), rows, NULL,
+                      plan_rank (plan) == rows->ncols, err);
     if (rc == 0) {
         size_t most = PREDICT_ENTRIES / (s.a->start[s.a->nrows] + 1);
 

@@ -144,6 +144,11 @@ static void test_mean (void)
     c = combine_create ();
     ok (combine_finish (c, ps, &o, &err) == 0 && o.n == 0, "of nothing none");
     observations_clear (&o);
+    v[0].var = pow (v[0].rtt_ns / 3, 2);
+    combine_add (c, &in, 1);
+    ok (combine_finish (c, ps, &o, &err) == 0 && o.n == 0,
+        "what is within four standard deviations of nothing is left out");
+    observations_clear (&o);
     combine_destroy (c);
     pathset_destroy (ps);
     tablenet_destroy (net);
@@ -168,7 +173,7 @@ static double variance_of (double sigma, uint32_t changed)
         struct observations in = { .v = v, .n = PAIRS, .sigma_ns = 1 };
 
         for (uint32_t i = 0; i < PAIRS; i++)
-            v[i] = one (0, i + 1, sigma * rng_normal (&rng)
+            v[i] = one (0, i + 1, 1000 + sigma * rng_normal (&rng)
                                       + (i < changed && set % 2 ? 500 : 0),
                         1);
         combine_add (c, &in, 1);
