@@ -151,21 +151,25 @@ static json_t *trends_json (const struct trends *t)
     return json;
 }
 
-/* How large a change is for sure: what its error leaves of it. */
-static double sure_change (const struct change *c)
+/* How large a change is, less what may be its error: it is shrunk by the share
+ * of its square that is not the error's.
+ */
+static double less_error (const struct change *c)
 {
-    return isnan (c->ns) ? -INFINITY
-           : isnan (c->stderr_ns)
-               ? fabs (c->ns)
-               : fabs (c->ns) - 2 * c->stderr_ns;
+    double error = isnan (c->stderr_ns) ? 0 : c->stderr_ns;
+    double squares = c->ns * c->ns + error * error;
+
+    return isnan (c->ns) ? -1
+           : squares > 0 ? fabs (c->ns) * c->ns * c->ns / squares
+                         : 0;
 }
 
-/* The greatest sure change first; links without one in their own order. */
+/* The greatest change first, less its error; links without one in their own order. */
 static int compare_changes (const void *va, const void *vb)
 {
     const struct change *a = va;
     const struct change *b = vb;
-    double x = sure_change (a), y = sure_change (b);
+    double x = less_error (a), y = less_error (b);
 
     if (x != y)
         return x > y ? -1 : 1;
