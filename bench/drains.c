@@ -57,7 +57,7 @@
 #include "util/sort.h"
 
 enum {
-    REPEATS = 5,
+    REPEATS = 20,
     DAYS_MAX = 8,
     AUDITS = 4,
     PARTNERS = 15,

@@ -73,7 +73,7 @@
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
 
-enum { FAULTS_MAX = 2, WORKERS_MAX = 2, REPEATS = 5,
+enum { FAULTS_MAX = 2, WORKERS_MAX = 2, REPEATS = 20,
        SWITCHES_FEW = 3, BENDS = 200000 };
 
 #define NOISE_NS 50.0

@@ -81,7 +81,7 @@ const struct conf_option site_options[] = {
       "a map of nodes to endpoints, where names and GUIDs do not tell" },
     { "NodeNameMap", CONF_PATH, FIELD (node_name_map), "",
       "names of switches and adapters, as opensm has them (node-name-map)" },
-    { "Repeats", CONF_INT, FIELD (repeats), "5",
+    { "Repeats", CONF_INT, FIELD (repeats), "20",
       "round trips of a probe from either side", .min = 1 },
     { "PingBytes", CONF_INT, FIELD (ping_bytes), "64",
       "size of a round trip's messages",

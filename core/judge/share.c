@@ -10,8 +10,14 @@
  * quarter of that: of exponential waits of mean w, exp (3 limit / 4 w) - 1 for
  * each slow one. A link that delays messages by itself has fewer of these, by odds
  * of SHAPE: than slow ones, for the longer limit, as long as ten packets of 4 KiB
- * take at 100 Gb/s (w is 3.6 us); than an eighth, for the shorter (6.4 us). A
- * processor that sleeps delays messages, too, and likewise those of the host to
+ * take at 100 Gb/s (w is 3.6 us); than an eighth, for the shorter (6.4 us).
+ *
+ * Messages that wait elsewhere on their way must not count for this. So both
+ * kinds are divided between links, by the likeliest rates of links whose sums are
+ * the rates of rows (L. A. Shepp, Y. Vardi 1982). Which of the links that mostly
+ * come together it was is a guess: what waited at any of them counts against.
+ *
+ * A processor that sleeps delays messages, too, and likewise those of the host to
  * itself: messages of a host whose loopbacks were slow at two times are not
  * counted.
  */
@@ -23,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/linear/sparse.h"
 #include "util/alloc.h"
 
 enum {
@@ -30,6 +37,7 @@ enum {
     ASLEEP = 2, /* loopbacks with slow messages */
     LIMITS = 2,
     LINKS_MAX = 8,
+    PASSES = 100, /* to divide */
 };
 
 #define RATE 0.05      /* of messages lost, */
@@ -57,6 +65,13 @@ struct tally {
     size_t all, samples;   /* samples; with affected ones */
 };
 
+enum { SLOW, BETWEEN, KINDS };
+
+/* A sample: messages that it counts. */
+struct counted {
+    double sent, of[LIMITS][KINDS];
+};
+
 struct share_work {
     struct pathset *ps;
     const struct samples *samples;
@@ -68,6 +83,10 @@ struct share_work {
     struct tally *link[LIMITS]; /* [m] */
     struct tally all[LIMITS];
     bool *left_out;             /* [endpoints] their messages are not counted */
+    double need;                /* evidence */
+    struct sparse *rows;        /* the links that samples cross; of delays: */
+    struct counted *counted;    /* [rows->nrows] */
+    double *rate[LIMITS][KINDS]; /* [m] of each link's messages; NULL: not asked */
 };
 
 static void add (struct tally *t, double sent, double affected, double waited)
@@ -102,7 +121,7 @@ static void leave_out (struct share_work *w)
     for (size_t i = 0; i < s->nloopbacks && w->kind != SHARE_LOST; i++) {
         const struct loopback *l = &s->loopback[i];
 
-        asleep[l->end] += l->rtt_ns[RTT_MAX] - l->rtt_ns[RTT_MIN]
+        asleep[l->end] += l->rtt_ns[RTT_P95] - l->rtt_ns[RTT_MIN]
                           > slow_limit_ns[limits[LIMITS - 1].slow];
     }
     for (uint32_t end = 0; end < n; end++) {
@@ -114,6 +133,24 @@ static void leave_out (struct share_work *w)
     free (asleep);
 }
 
+/* Keep a sample to divide what it counts. */
+static void keep (struct share_work *w, const struct sample *s,
+                  const uint32_t *col, size_t n)
+{
+    static const int8_t once[ROW_MAX];
+    struct counted *c;
+
+    w->counted = xgrow (w->counted, w->rows->nrows, sizeof (*w->counted));
+    c = &w->counted[w->rows->nrows];
+    c->sent = s->sent - s->lost;
+    for (int limit = 0; limit < LIMITS; limit++) {
+        c->of[limit][SLOW] = s->slow[limits[limit].slow];
+        c->of[limit][BETWEEN]
+            = s->slow[limits[limit].waited] - c->of[limit][SLOW];
+    }
+    sparse_add (w->rows, col, once, n);
+}
+
 /* Count what crosses each link, and in total. */
 static int count (struct share_work *w, struct error *err)
 {
@@ -122,12 +159,17 @@ static int count (struct share_work *w, struct error *err)
     leave_out (w);
     for (size_t i = 0; i < w->samples->nsamples; i++) {
         const struct sample *s = &w->samples->sample[i];
+        uint32_t col[ROW_MAX];
         struct row row;
 
         if (w->left_out[s->a] || w->left_out[s->b])
             continue;
         if (pathset_row (w->ps, s->a, s->b, &row, err) < 0)
             return -1;
+        for (size_t p = 0; p < row.n; p++)
+            col[p] = (uint32_t)pathset_column (w->ps, row.link[p]);
+        if (!lost)
+            keep (w, s, col, row.n);
         for (int limit = 0; limit < (lost ? 1 : LIMITS); limit++) {
             double sent = lost ? s->sent : s->sent - s->lost;
             double affected = lost ? s->lost : s->slow[limits[limit].slow];
@@ -135,8 +177,7 @@ static int count (struct share_work *w, struct error *err)
 
             add (&w->all[limit], sent, affected, waited);
             for (size_t p = 0; p < row.n; p++)
-                add (&w->link[limit][pathset_column (w->ps, row.link[p])],
-                     sent, affected, waited);
+                add (&w->link[limit][col[p]], sent, affected, waited);
         }
     }
     return 0;
@@ -160,38 +201,103 @@ static double dispersion (const struct tally *t)
                               / (double)(t->all - 1));
 }
 
+/* The likeliest rate of each link; the caller frees them. */
+static double *divide (const struct share_work *w, int limit, int kind)
+{
+    const struct sparse *a = w->rows;
+    double *rate = xarray (w->m, sizeof (*rate));
+    double *sent = xcalloc (2 * w->m, sizeof (*sent)), *got = sent + w->m;
+
+    for (size_t i = 0; i < a->nrows; i++)
+        for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+            sent[a->col[e]] += w->counted[i].sent;
+    for (size_t k = 0; k < w->m; k++)
+        rate[k] = sent[k] > 0;
+    for (int pass = 0; pass < PASSES; pass++) {
+        memset (got, 0, w->m * sizeof (*got));
+        for (size_t i = 0; i < a->nrows; i++) {
+            double count = w->counted[i].of[limit][kind], sum = 0;
+
+            for (size_t e = a->start[i]; e < a->start[i + 1] && count > 0; e++)
+                sum += rate[a->col[e]];
+            for (size_t e = a->start[i]; e < a->start[i + 1] && sum > 0; e++)
+                got[a->col[e]] += count / sum;
+        }
+        for (size_t k = 0; k < w->m; k++)
+            rate[k] *= sent[k] > 0 ? got[k] / sent[k] : 0;
+    }
+    free (sent);
+    return rate;
+}
+
+/* How many of the messages across link k it made slow itself, and how many waited
+ * in between at it or at links that at least half of them cross as well.
+ */
+static void own_messages (struct share_work *w, size_t k, int limit,
+                          double own[KINDS])
+{
+    const struct sparse *a = w->rows;
+    double *both = xcalloc (w->m, sizeof (*both)); /* messages across */
+
+    for (int kind = 0; kind < KINDS; kind++)
+        if (!w->rate[limit][kind])
+            w->rate[limit][kind] = divide (w, limit, kind);
+    for (size_t i = 0; i < a->nrows; i++) {
+        bool crosses = false;
+
+        for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+            crosses |= a->col[e] == k;
+        for (size_t e = a->start[i]; e < a->start[i + 1] && crosses; e++)
+            both[a->col[e]] += w->counted[i].sent;
+    }
+    own[SLOW] = w->rate[limit][SLOW][k] * both[k];
+    own[BETWEEN] = 0;
+    for (size_t l = 0; l < w->m; l++)
+        if (2 * both[l] >= both[k])
+            own[BETWEEN] += w->rate[limit][BETWEEN][l] * both[l];
+    free (both);
+}
+
 /* Log odds that fewer messages are between the limits than in traffic; less than
  * 0: there are more.
  */
-static double shape (const struct tally *t, double less)
+static double shape (const double own[KINDS], double less)
 {
-    double between = t->waited - t->affected;
+    double waited = own[SLOW] + own[BETWEEN];
 
-    if (between >= less * t->waited)
+    if (own[BETWEEN] >= less * waited)
         return -1;
-    return t->affected * log (t->affected / t->waited / (1 - less))
-           + (between > 0 ? between * log (between / t->waited / less) : 0);
+    return own[SLOW] * log (own[SLOW] / waited / (1 - less))
+           + (own[BETWEEN] > 0
+                  ? own[BETWEEN] * log (own[BETWEEN] / waited / less)
+                  : 0);
 }
 
-static double evidence_by (const struct share_work *w, size_t k, int limit)
+static double evidence_by (struct share_work *w, size_t k, int limit)
 {
     const struct tally *link = &w->link[limit][k], *all = &w->all[limit];
     struct tally others = subtract (all, link);
     bool slow = w->kind == SHARE_SLOW;
+    double own[KINDS], scatter, found;
 
     if ((double)link->samples < w->enough
         || link->affected < (slow ? RATE_SLOW : RATE) * link->sent
-        || link->affected * others.sent <= others.affected * link->sent
-        || (slow
-            && shape (link, limits[limit].less) < (w->first ? 0 : SHAPE)))
+        || link->affected * others.sent <= others.affected * link->sent)
         return 0;
-    return (log_likelihood (link) + log_likelihood (&others)
-            - log_likelihood (all))
-           / dispersion (&others);
+    scatter = dispersion (&others);
+    found = (log_likelihood (link) + log_likelihood (&others)
+             - log_likelihood (all))
+            / scatter;
+    if (slow && found > w->need - MARGIN) {
+        own_messages (w, k, limit, own);
+        if (shape (own, limits[limit].less) / scatter < (w->first ? 0 : SHAPE))
+            return 0;
+    }
+    return found;
 }
 
 /* *limit: of the greater evidence. */
-static double evidence (const struct share_work *w, size_t k, int *limit)
+static double evidence (struct share_work *w, size_t k, int *limit)
 {
     double most = evidence_by (w, k, *limit = 0);
 
@@ -243,7 +349,7 @@ int share_find (struct share *share, struct pathset *ps,
     double part = first ? FIRST : 1;
     struct share_work w = { .ps = ps, .samples = samples, .kind = kind,
                             .first = first, .enough = part * ENOUGH };
-    double *ev, need, most = 0;
+    double *ev, most = 0;
     struct tally all;
     int limit = 0;
     size_t best = 0;
@@ -256,6 +362,8 @@ int share_find (struct share *share, struct pathset *ps,
         w.link[i] = xcalloc (w.m, sizeof (*w.link[i]));
     w.left_out = xcalloc (pathset_size (ps), sizeof (*w.left_out));
     ev = xcalloc (w.m, sizeof (*ev));
+    w.need = part * (EVIDENCE + log ((double)w.m));
+    w.rows = sparse_create (w.m);
     rc = count (&w, err);
     for (size_t k = 0; k < w.m; k++) {
         int at;
@@ -266,11 +374,10 @@ int share_find (struct share *share, struct pathset *ps,
         }
     }
     all = w.all[limit];
-    need = part * (EVIDENCE + log ((double)w.m));
-    if (rc == 0 && most > need) {
+    if (rc == 0 && most > w.need) {
         const struct tally *t = &w.link[limit][best];
 
-        list_links (share, &w, ev, first ? need : most - MARGIN);
+        list_links (share, &w, ev, first ? w.need : most - MARGIN);
         share->sent = (uint64_t)t->sent;
         share->affected = (uint64_t)t->affected;
         share->least = least_share (t);
@@ -280,8 +387,13 @@ int share_find (struct share *share, struct pathset *ps,
     share->other_sent = (uint64_t)all.sent;
     share->other_affected = (uint64_t)all.affected;
     share->other_least = least_share (&all);
-    for (int i = 0; i < LIMITS; i++)
+    for (int i = 0; i < LIMITS; i++) {
         free (w.link[i]);
+        for (int kind = 0; kind < KINDS; kind++)
+            free (w.rate[i][kind]);
+    }
+    sparse_destroy (w.rows);
+    free (w.counted);
     free (w.left_out);
     free (ev);
     return rc;
