@@ -71,7 +71,7 @@ is "$(cd reports && echo *)" \
     "audit-6.html audit-7.html audit-8.html index.html" \
     "pages of the last audits, and an index"
 like "$(grep -o '"status":"FAIL","sentence":"[^"]*' reports/audit-8.html)" \
-    'host end h0005' "... which say what it is"
+    "a cable is .* slow: h0005's" "... which say what it is"
 is "$(sinfo -h -N -p main -n h0005 -o '%T %E')" "drained pmm: host end h0005" \
     "... and stays so"
 emu background h0007,h0005:1

@@ -36,6 +36,7 @@
 #include "core/paths/paths.h"
 #include "core/samples/observe.h"
 #include "core/samples/samples.h"
+#include "ibquery/fabric.h"
 #include "util/error.h"
 
 enum {
@@ -131,12 +132,13 @@ int64_t ledger_give_up (struct ledger *ledger, int64_t time, int64_t audit,
 /* Enter the result of the audit that has the samples' nonce: which hosts
  * answered, each RTT with its row, the verdict. Work grows with the samples,
  * not with the ledger. Return the audit's id; errno EEXIST if it has a result
- * (a second try after a crash).
+ * (a second try after a crash). says: the audit's sentence (report/words).
  */
 int64_t ledger_record (struct ledger *ledger, int64_t time,
                        const struct pathset *ps,
                        const struct samples *samples,
-                       const struct verdict *verdict, struct error *err);
+                       const struct verdict *verdict, const char *says,
+                       struct error *err);
 
 /* Enter counters of ports as an audit read them, even if it has no result. Add
  * the signs that they show first: if the process is killed in between, the next
@@ -409,6 +411,12 @@ json_t *ledger_link_audits (struct ledger *ledger, int64_t from,
  */
 json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
 
+/* An audit, of ledger_audit or ledger_result, as a verdict: its status and all
+ * of its findings, in their order, without loopbacks and limits. A finding one of
+ * whose suspects is not in the fabric any more has none. verdict_destroy it.
+ */
+struct verdict *ledger_verdict (const json_t *result, const struct fabric *f);
+
 /* Add a message that the log has and that still holds, or remove it if not
  * `on`.
  */
@@ -416,7 +424,8 @@ int ledger_say (struct ledger *ledger, const char *node, const char *words,
                 bool on, struct error *err);
 
 /* The history of a link over the newest n audits of a fabric that crossed it,
- * oldest first: [{audit, begun, routes, change_ns, level}]. change_ns is the
+ * oldest first: [{audit, job, begun, routes, change_ns, level}]. job is that
+ * whose nodes it measured, 0: of none. change_ns is the
  * median, over the routes that cross the link, of the change of their median
  * RTT per crossing, relative to the lower quartile of the same route over these
  * audits. Only audits after the last rebase of any of the route's links count
