@@ -339,6 +339,13 @@ char *words_drain (const struct words_drain *d)
     return text;
 }
 
+const char *words_after (const char *event)
+{
+    return !strcmp (event, "trouble")   ? "pmm doctor; journalctl -u pmm-audit"
+           : !strcmp (event, "blocked") ? "pmm policy explain; pmm doctor"
+                                        : NULL;
+}
+
 static void print_places (const struct finding *x, const struct fabric *f,
                           const char *const *label, FILE *fp)
 {

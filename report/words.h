@@ -62,6 +62,11 @@ struct words_drain {
 char *words_drain (const struct words_drain *d);
 char *words_cable (const struct words_drain *d);
 
+/* What to run after a notice of trouble, or that something blocks the policy; NULL:
+ * the notice says what to do. Static.
+ */
+const char *words_after (const char *event);
+
 /* A text of several lines for a ticket. What is not known is left out. */
 struct words_case {
     const char *about;         /* "audit 57"; "": not known */

@@ -95,7 +95,7 @@ is $? 1 "a FAIL is refused"
 like "$(tail -n 1 said)" \
     '^pmm baseline publish: not published: the verdict is FAIL: ' \
     "... in a sentence"
-like "$(head -n 1 said)" ' is slow in this run: \+[0-9]+ ns over its class; ' \
+like "$(head -n 1 said)" ': in this run a cable is .* slow: .*: repair it first, .*, \+[0-9]+ ns over its class' \
     "... and one says what is slow in it, without a baseline, too"
 like "$out" 'h0003' "... and the cable is named"
 jq -c '.complete = false' healthy/samples.json >part

@@ -530,9 +530,11 @@ int64_t ledger_intend (struct ledger *l, int64_t time,
                  VALUES (NAME (a->node), NAME (a->kind))))
         id = db_add (l,
                      "INSERT INTO action (after, node, link, kind, intended,"
-                     " reason, why) VALUES (" NEWEST ", ?, ?, ?, ?, ?, ?)",
+                     " reason, why, cause) VALUES (" NEWEST ", ?, ?, ?, ?, ?,"
+                     " ?, ?)",
                      VALUES (NAME (a->node), NAME (a->link), NAME (a->kind),
-                             INT (time), TEXT (a->reason), TEXT (a->why)));
+                             INT (time), TEXT (a->reason), TEXT (a->why),
+                             NAME (a->cause)));
     return db_end (l, id);
 }
 

@@ -40,7 +40,7 @@
 #include "util/error.h"
 
 enum {
-    LEDGER_VERSION = 6,
+    LEDGER_VERSION = 7,
     LEDGER_WAIT_MS = 5000,
     LEDGER_TEXT_MAX = 1023,  /* bytes of a sentence, a reason, a why */
     LEDGER_NAME_MAX = 127,   /* of a host, a link's id, a user */
@@ -187,6 +187,8 @@ struct ledger_action {
     const char *kind;   /* "drain", "resume", "left", "lifted" */
     const char *reason; /* as others see it */
     const char *why;
+    const char *cause;  /* of a drain: "confirmed" by a second audit, or the
+                           sign that confirmed it; else NULL */
 };
 int64_t ledger_intend (struct ledger *ledger, int64_t time,
                        const struct ledger_action *action, struct error *err);
@@ -279,7 +281,8 @@ enum ledger_kind {
                        yet; uid: of a user's job; node: if it is about one;
                        hosts: their number */
     LEDGER_ACTIONS, /* the newest n, newest first: id, after, node, link, kind,
-                       intended, done (null: not yet), reason, why */
+                       intended, done (null: not yet), reason, why,
+                       cause */
     LEDGER_MUTES,   /* all: link, node ("": any), time, until, who, why */
     LEDGER_REBASES, /* all: link, after, time, who, why */
     LEDGER_SIGNS,   /* of audit `from` and newer ones, oldest first: audit,

@@ -22,8 +22,8 @@ enum { FAULT_MAX_AGE_S = 7 * 86400 };
     " (SELECT count(*) FROM member m WHERE m.audit = a.id) AS hosts"          \
     " FROM audit a JOIN epoch e ON e.id = a.epoch "
 #define ACTION_COLUMNS                                                        \
-    "SELECT id, after, node, link, kind, intended, done, reason, why"         \
-    " FROM action "
+    "SELECT id, after, node, link, kind, intended, done, reason, why,"        \
+    " cause FROM action "
 #define SIGN_COLUMNS                                                          \
     "SELECT s.audit, l.text AS link, h.text AS host, s.kind, s.time"          \
     " FROM sign s JOIN name l ON l.id = s.link"                               \

@@ -322,14 +322,6 @@ static const char *sign_text (const struct link_event *e)
     return sign_words[e->sign];
 }
 
-const char *policy_drain_cause (const char *why)
-{
-    for (size_t i = 0; i < sizeof (sign_words) / sizeof (sign_words[0]); i++)
-        if (strstr (why, sign_words[i]))
-            return sign_name ((enum sign_kind)i);
-    return "confirmed";
-}
-
 /* Findings that never cause a drain, however often they are seen. */
 static bool rule_less (const struct node_state *w, struct decision *d)
 {
@@ -517,8 +509,10 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
                                       "were drain";
     char *words = words_cable (&cable), *reason = words_drain (&cable);
 
-    if (drains)
+    if (drains) {
         snprintf (d->reason, sizeof (d->reason), "pmm: %s", reason);
+        d->cause = t->first ? "confirmed" : sign_name (t->sign->sign);
+    }
     text_clean (d->reason);
     if (t->first)
         say (d, kind, "%s; FAIL in audits %" PRIu64 " and %" PRIu64

@@ -52,9 +52,15 @@ enum {
 static json_t *notice_json (const char *event, json_t *keys, const char *words,
                             const char *node, const char *link, int64_t audit)
 {
-    return xcheck (json_pack ("{s:o, s:s, s:s, s:s*, s:s*, s:I}", "keys", keys,
-                              "event", event, "words", words, "node", node,
-                              "link", link, "audit", (json_int_t)audit));
+    const char *next = words_after (event);
+    json_t *notice = xcheck (json_pack (
+        "{s:o, s:s, s:s*, s:s*, s:I}", "keys", keys, "event", event, "node",
+        node, "link", link, "audit", (json_int_t)audit));
+
+    json_put (notice, "words",
+              next ? json_sprintf ("%.900s; next: %s", words, next)
+                   : json_string (words));
+    return notice;
 }
 
 /* A list of one key. */

@@ -896,8 +896,12 @@ static void test_cases (void)
         ok (cases[i].remark ? has_remark (&d, cases[i].remark)
                             : d.nremarks == 0,
             "%s: remark: %s", cases[i].what, d.nremarks ? d.remark[0] : "none");
-        ok ((h1->kind == POLICY_DRAIN) == !strncmp (h1->reason, "pmm: ", 5),
-            "a drain, and nothing else, has a Reason");
+        ok ((h1->kind == POLICY_DRAIN) == !strncmp (h1->reason, "pmm: ", 5)
+                && (h1->kind == POLICY_DRAIN) == (h1->cause != NULL)
+                && (!h1->cause
+                    || !strcmp (h1->cause, "confirmed")
+                           == (strstr (h1->why, "FAIL in audits") != NULL)),
+            "a drain, and nothing else, has a Reason and a cause");
         policy_clear (&d);
         world_destroy (w);
     }

@@ -195,11 +195,11 @@ static void test_metrics (void)
     };
     static const struct ledger_action drain[] = {
         { .node = "h0001", .kind = "drain", .reason = "",
-          .why = "it is slow; FAIL in audits 1 and 2, 7 s apart" },
+          .why = "twice", .cause = "confirmed" },
         { .node = "h0002", .kind = "drain", .reason = "",
-          .why = "it is slow; FAIL in audit 1, and its error counters "
-                 "grow" },
-        { .node = "h0003", .kind = "drain", .reason = "", .why = "not done" },
+          .why = "once", .cause = "counter" },
+        { .node = "h0003", .kind = "drain", .reason = "", .why = "not done",
+          .cause = "confirmed" },
     };
     const struct fabric *f = service.fabric;
     json_t *nodes = json_pack ("[s, s]", "h0001", "h0002");
