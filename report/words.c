@@ -396,7 +396,8 @@ char *words_ticket (const struct finding *x, const struct fabric *f,
         fprintf (fp, "Node: %s, %s\n", x->node[i],
                  json_is_true (json_object_get (c->drained, x->node[i]))
                      ? "drained by pmm"
-                     : "not drained by pmm when this was written");
+                     : "not drained by pmm when this was written; now: sinfo "
+                       "-R");
     if (*c->about)
         fprintf (fp, "Found by: %s\n", c->about);
     fprintf (fp, "Measured: %s%s%s\n", excess ? excess : "",

@@ -56,6 +56,8 @@ like "$(step drain)" " $host " "... that very node"
 like "$(cat "$demo"/reports/audit-*.html)" \
     "\"status\":\"FAIL\",\"sentence\":\"a cable is [^\"]*: $host[ ']" \
     "... a page says what to touch"
+like "$(cat "$demo"/reports/audit-*.html)" '"ticket":"[^"]*Jobs: [0-9]' \
+    "... and which job was there"
 like "$(step comment)" '^pmm: audit [0-9]+ FAIL .* kind=host ' \
     "... the job's comment has it"
 like "$(step resume)" '^idle ' "the cable is mended, the node resumed"
