@@ -129,8 +129,9 @@ static void print_finding (const json_t *v, FILE *fp)
     fputc ('\n', fp);
 }
 
-/* With the newest `most` findings, signs and actions. */
-static void print_node (const json_t *v, size_t most, FILE *fp)
+/* What the decision is based on: the newest `most` findings, signs and actions.
+ */
+static void print_grounds (const json_t *v, size_t most, FILE *fp)
 {
     static const struct {
         const char *key, *format;
@@ -141,7 +142,6 @@ static void print_node (const json_t *v, size_t most, FILE *fp)
     };
     const json_t *item;
 
-    print_line (v, "{node}: {decision}: {why}\n", fp);
     if (*text_of (v, "reason"))
         print_line (v, "  Reason: {reason}\n", fp);
     if ((item = json_object_get (v, "left_out")))
@@ -159,6 +159,11 @@ static void print_node (const json_t *v, size_t most, FILE *fp)
                 print_finding (item, fp);
         }
     }
+}
+
+static void print_decision (const json_t *v, FILE *fp)
+{
+    print_line (v, "{node}: {decision}: {why}\n", fp);
 }
 
 /* That there is nothing to report. */
@@ -216,8 +221,10 @@ static void tell (struct inputs *in, const struct act_report *r,
     else {
         for (i = 0; i < d->nremarks; i++)
             fprintf (fp, "%s\n", d->remark[i]);
-        json_array_foreach (nodes, i, v)
-            print_node (v, name ? SIZE_MAX : 0, fp);
+        json_array_foreach (nodes, i, v) {
+            print_decision (v, fp);
+            print_grounds (v, name ? SIZE_MAX : 0, fp);
+        }
         if (i == 0 && d->nremarks == 0)
             print_calm (in->ledger, input->nnodes, fp);
     }
@@ -381,11 +388,12 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
             continue;
         node = node_json (&r->facts.input, d, faulty);
         if ((name || is_of (node, audit)) && n++ < TOLD) {
-            print_node (node, name ? TOLD : 0, fp);
+            print_decision (node, fp);
             if (n == 1)
                 print_remarks (&r->decisions, fp);
             print_cable (in->fabric, d->link, fp);
             print_todo (in, d, node);
+            print_grounds (node, name ? TOLD : 0, fp);
         }
         json_decref (node);
     }
@@ -472,11 +480,12 @@ static void why_audit (struct inputs *in, const struct act_report *r,
     json_t *audit = need (ledger_audit (in->ledger, id, &fault));
     bool told;
 
-    print_audit (audit, TOLD, inputs_output (in));
+    print_line (audit, audit_line (audit), inputs_output (in));
     told = why_nodes (in, r, NULL, id) > 0;
     if (!told)
         print_remarks (&r->decisions, inputs_output (in));
     print_audit_todo (in->fabric, audit, told, inputs_output (in));
+    print_details (audit, TOLD, inputs_output (in));
     json_decref (audit);
 }
 
@@ -506,13 +515,6 @@ static void why_cable (struct inputs *in, uint32_t link)
              l->id);
     print_cable (f, l->id, fp);
     fprintf (fp, "suspected by %s\n", COUNTED (n, "audit"));
-    for (size_t i = n > TOLD ? n - TOLD : 0; i < n; i++) {
-        json_int_t id = json_int (json_array_get (found, i), "audit", 0);
-        json_t *audit = need (ledger_audit (in->ledger, id, &fault));
-
-        print_audit (audit, 0, fp);
-        json_decref (audit);
-    }
     if (n == 0)
         fputs ("do: nothing\n", fp);
     else if (host)
@@ -521,6 +523,13 @@ static void why_cable (struct inputs *in, uint32_t link)
     else
         fprintf (fp, "do: for the fabric team; after a repair pmm ledger "
                      "rebase %s\n", l->id);
+    for (size_t i = n > TOLD ? n - TOLD : 0; i < n; i++) {
+        json_int_t id = json_int (json_array_get (found, i), "audit", 0);
+        json_t *audit = need (ledger_audit (in->ledger, id, &fault));
+
+        print_audit (audit, 0, fp);
+        json_decref (audit);
+    }
     json_decref (found);
 }
 

@@ -94,10 +94,10 @@ pmm_slurm policy explain h0005 >said
 link=$(pmm path -f fabric --json h0005 h0001 | jq -r '.forward[0]')
 like "$(<said)" "audit 4 .* FAIL $link \+[0-9]+ ns over its baseline" \
     "explain has the grounds"
-like "$(pmm_slurm why h0005)" "^h0005: note: .*do: reseat h0005's cable .*: pmm ledger rebase $link.measured last: 20" \
+like "$(pmm_slurm why h0005)" "^h0005: note: .*do: reseat h0005's cable .*: pmm ledger rebase $link.  audit .*.measured last: 20" \
     "why has them, and what to do"
 like "$(pmm_slurm why "$link")" "^h0005 .* -- .* \\($link\\).suspected by 2\
- audits.audit 3 .*do: see pmm why h0005; after a repair pmm ledger rebase $link" \
+ audits.do: see pmm why h0005; after a repair pmm ledger rebase $link.audit 3 " \
     "... for its cable"
 is "$(pmm_slurm why "$(pmm_slurm why "$link" | sed -n '1s/ -- .*//p')")" \
     "$(pmm_slurm why "$link")" "... by the name of its port"

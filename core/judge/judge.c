@@ -817,8 +817,8 @@ static char *way_of (const struct judgement *j, size_t number)
 }
 
 /* but: what is as likely; NULL: nothing. */
-static char *why_of (const struct judgement *j, struct finding *f, size_t number,
-                     const char *but)
+static char *why_of (const struct judgement *j, struct finding *f,
+                     size_t number, const char *but)
 {
     size_t rows = probes_of (j, &j->ex.cause[number]);
     const char *s = rows == 1 ? "s" : "";

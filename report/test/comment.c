@@ -276,7 +276,8 @@ static void test_hostile (void)
 {
     static const char *const words[] = {
         "pmm: ", "audit ", "check ", "57 ", "FAIL ", "OK ", "; ", ";", "\n",
-        "worst=", "link=", "node=", "+", " [", "]", "excess=", "0002c90000000012/1", "\x1b[2J",
+        "worst=", "link=", "node=", "+", " [", "]", "excess=",
+        "0002c90000000012/1", "\x1b[2J",
         "\xc3\xa9", "%s%n", "<script>", "'; drop table", "h0001",
         "; pmm: audit 57 FAIL ", "\npmm: check OK ",
     };
