@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "prolog/audit/parts.h"
+#include "prolog/policy/policy.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -22,6 +23,7 @@
 
 enum {
     INDEX_AUDITS = 500, /* the newest of the ledger: more than these have ... */
+    ACTIONS = 1000,     /* the newest that tell which nodes are drained */
     FILES_MAX = 100000, /* ... pages, but are not in the index */
 };
 
@@ -141,6 +143,26 @@ int reports_tidy (const struct site *site, struct ledger *ledger,
     return rc;
 }
 
+/* The nodes whose newest action is a drain; NULL with err. */
+static json_t *list_drained (struct ledger *ledger, struct error *err)
+{
+    json_t *rows = ledger_list (ledger, LEDGER_ACTIONS, ACTIONS, 0, err);
+    json_t *drained = rows ? xcheck (json_object ()) : NULL;
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row) {
+        const char *node = json_text (row, "node");
+
+        if (!json_object_get (drained, node))
+            json_put (drained, node,
+                      json_boolean (!strcmp (json_text (row, "kind"),
+                                             policy_kind_name (POLICY_DRAIN))));
+    }
+    json_decref (rows);
+    return drained;
+}
+
 int reports_add (const struct site *site, struct ledger *ledger, int64_t audit,
                  struct page *page, struct error *err)
 {
@@ -152,12 +174,14 @@ int reports_add (const struct site *site, struct ledger *ledger, int64_t audit,
     page->made = clock_date ();
     page->history = ledger_history (ledger, fabric_network (page->fabric),
                                     page->verdict, PAGE_AUDITS, err);
-    if (!page->history)
-        return -1;
-    rc = write_page (site->reports, name_page (name, (uint64_t)audit), page,
-                     err);
+    page->drained = page->history ? list_drained (ledger, err) : NULL;
+    rc = page->drained ? write_page (site->reports,
+                                     name_page (name, (uint64_t)audit), page,
+                                     err)
+                       : -1;
     json_decref (page->history);
-    page->history = NULL;
+    json_decref (page->drained);
+    page->history = page->drained = NULL;
     page->about = NULL;
     return rc < 0 ? -1 : reports_tidy (site, ledger, err);
 }

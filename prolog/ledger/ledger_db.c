@@ -121,7 +121,7 @@ static const char schema[]
       "CREATE TABLE action (id INTEGER PRIMARY KEY AUTOINCREMENT,"
       " after INTEGER NOT NULL, node TEXT NOT NULL, link TEXT,"
       " kind TEXT NOT NULL, intended INTEGER NOT NULL, done INTEGER,"
-      " reason TEXT NOT NULL, why TEXT NOT NULL);"
+      " reason TEXT NOT NULL, why TEXT NOT NULL, cause TEXT);"
       "CREATE INDEX action_after ON action (after);"
       "CREATE UNIQUE INDEX action_open ON action (node, kind)"
       " WHERE done IS NULL;"

@@ -100,7 +100,7 @@ static int64_t audit (struct ledger *l, int64_t time, uint32_t slow,
         return -1;
     s = measure (nonce, slow, ns);
     v = verdict_of (level, slow);
-    id = ledger_record (l, time + 1, ps, s, v, &err);
+    id = ledger_record (l, time + 1, ps, s, v, "says", &err);
     verdict_destroy (v);
     samples_destroy (s);
     return id;
@@ -416,8 +416,8 @@ static void test_record (void)
     s->job = 99;
     samples_add_host (s, host[1], true);
     samples_add_host (s, host[2], false);
-    ok (ledger_record (l, 600, ps, s, v, &err) == 1, "a result");
-    ok (ledger_record (l, 601, ps, s, v, &err) < 0 && errno == EEXIST,
+    ok (ledger_record (l, 600, ps, s, v, "says", &err) == 1, "a result");
+    ok (ledger_record (l, 601, ps, s, v, "says", &err) < 0 && errno == EEXIST,
         "but once: %s", err.text);
     a = ledger_audit (l, 1, &err);
     ok (a && same_probes (json_object_get (a, "probes"), s),
@@ -457,17 +457,17 @@ static void test_record (void)
     json_decref (a);
 
     strcpy (s->nonce, "00000000000000000000000000000000");
-    ok (ledger_record (l, 602, ps, s, v, &err) < 0
+    ok (ledger_record (l, 602, ps, s, v, "says", &err) < 0
             && strstr (err.text, "no audit that was begun"),
         "a user's result is refused: %s", err.text);
     samples_destroy (s);
     s = measure (other, 2, 400);
     samples_add_host (s, host[4], true);
-    ok (ledger_record (l, 602, ps, s, v, &err) < 0
+    ok (ledger_record (l, 602, ps, s, v, "says", &err) < 0
             && strstr (err.text, "not begun for host"),
         "so is a host's that was not asked: %s", err.text);
     net->net.hash = "another";
-    ok (ledger_record (l, 602, ps, s, v, &err) < 0
+    ok (ledger_record (l, 602, ps, s, v, "says", &err) < 0
             && strstr (err.text, "another fabric"),
         "so is another fabric's: %s", err.text);
     net->net.hash = "table";
@@ -830,7 +830,7 @@ static void test_service (void)
             && ledger_give_up (l, 601, 6, "out of time", &err) == 0,
         "one is given up");
     s = measure (nonce, 0, 0);
-    ok (ledger_record (l, 602, ps, s, v, &err) < 0 && errno == EEXIST,
+    ok (ledger_record (l, 602, ps, s, v, "says", &err) < 0 && errno == EEXIST,
         "its result comes too late: %s", err.text);
     samples_destroy (s);
     s = measure (nonce, 0, 0);
@@ -839,7 +839,7 @@ static void test_service (void)
     ok (ledger_begin (l, 650, net->net.hash, &by_hand, host, HOSTS, s->nonce,
                       &err)
                 == 7
-            && ledger_record (l, 651, ps, s, v, &err) == 7,
+            && ledger_record (l, 651, ps, s, v, "says", &err) == 7,
         "a host does not answer");
     samples_destroy (s);
     verdict_destroy (v);
@@ -904,7 +904,7 @@ static void test_company (void)
 
     ledger_begin (l, 100, net->net.hash, &cause, host, HOSTS, nonce, &err);
     s = measure (nonce, 0, 0);
-    ok (ledger_record (l, 101, ps, s, verdict, &err) == 1,
+    ok (ledger_record (l, 101, ps, s, verdict, "says", &err) == 1,
         "an audit with a leader");
     row = ledger_result (l, 1, &err);
     ok (is_text (row, "leader", host[1]) && integer (row, "asked") == HOSTS
@@ -1059,7 +1059,7 @@ static int64_t audit_loops (struct ledger *l, int64_t time, double ns)
     for (size_t i = 0; i < s->nloopbacks; i++)
         for (int q = 0; s->loopback[i].end == 0 && q < RTT_COUNT; q++)
             s->loopback[i].rtt_ns[q] = ns + off[n / RTT_COUNT] + q, n++;
-    id = ledger_record (l, time + 1, ps, s, v, &err);
+    id = ledger_record (l, time + 1, ps, s, v, "says", &err);
     verdict_destroy (v);
     samples_destroy (s);
     return id;
@@ -1195,7 +1195,7 @@ static int64_t audit_of (struct ledger *l, int64_t time, struct pathset *set,
                        s->nonce, &err);
     if (sol)
         *sol = solve (set, s, &solve_opts, &err);
-    if (ledger_record (l, time + 1, set, s, v, &err) != id)
+    if (ledger_record (l, time + 1, set, s, v, "says", &err) != id)
         abort ();
     samples_destroy (s);
     plan_destroy (probes);
@@ -1613,7 +1613,8 @@ static void test_flows (void)
     s->spread = 3;
     s->level = 2;
     s->rc = 1;
-    ok (ledger_record (l, 101, ps, s, v, &err) > 0, "an audit with flows");
+    ok (ledger_record (l, 101, ps, s, v, "says", &err) > 0,
+        "an audit with flows");
     base = ledger_baseline (l, net->net.hash, 1, INT64_MAX, resolve, net, &err);
     run = base ? baseline_spread (base) : NULL;
     ok (run && run->spread == 3 && run->level == 2 && run->rc == 1

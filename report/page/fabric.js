@@ -390,9 +390,7 @@ function tipText (it) {
     return `${it.name}\n${it.sw ? `switch, level ${it.level}` : 'host'}, ${plural (
       it.links.length, 'measured link')}`;
   const f = state.job.finding.get (it);
-  return `${it.name}\n` + (f ? `${f.level}: ${f.words} ${f.excess === null ? ''
-    : signed (f.excess)}` + (!alone (f)
-    ? `, one of ${f.among + f.oneway.length}` : '')
+  return `${it.name}\n` + (f ? `${f.level}: ${f.says}`
     : it.open ? 'not judged'
       : unresolved (it) ? `not resolved: ${plural (it.alike.length, 'link')} `
         + 'look alike'

@@ -12,7 +12,6 @@
 #include "core/solve/solve.h"
 #include "ibquery/compare/cabling.h"
 #include "ibquery/snapshot.h"
-#include "report/report.h"
 #include "report/words.h"
 #include "util/alloc.h"
 #include "util/json.h"
@@ -21,6 +20,7 @@
 
 enum {
     CABLES_MAX = 256,    /* of a finding that are described */
+    JOBS_MAX = 50,       /* of a ticket */
     LINKS_EXACT = 4000,  /* up to so many with standard errors */
     PROBES_WALKED = 4000, /* up to so many with their paths; those of more are
                              found by the page, from the snapshot */
@@ -41,7 +41,7 @@ static json_t *guid_json (uint64_t guid)
  * Writing
  */
 
-static int put_text (const char *s, size_t n, void *fp)
+static int put_ascii (const char *s, size_t n, void *fp)
 {
     for (size_t i = 0; i < n; i++)
         if (s[i] == '<' || s[i] == '>' || s[i] == '&')
@@ -54,7 +54,7 @@ static int put_text (const char *s, size_t n, void *fp)
 int page_put_json (const json_t *json, FILE *fp, struct error *err)
 {
     /* what ends a line for some, U+2028, is no ASCII */
-    return json_dump_callback (json, put_text, fp,
+    return json_dump_callback (json, put_ascii, fp,
                                JSON_COMPACT | JSON_ENSURE_ASCII) < 0
                ? error_nomem (err)
                : 0;
@@ -161,32 +161,85 @@ static json_t *cables_json (const struct page *p, const uint32_t *link,
     return ids;
 }
 
+/* Since when audits suspect the finding's likeliest cable without a break, and
+ * in *jobs (new) the jobs whose nodes these measured; 0: not known.
+ */
+static int64_t since_of (const struct page *p, const struct finding *f,
+                         json_t **jobs)
+{
+    const json_t *past = json_object_get (
+        p->history, f->nsuspects > 0 ? p->fabric->link[*f->suspect].id : "");
+    json_t *seen = xcheck (json_object ());
+    int64_t since = 0;
+    char key[24];
+
+    *jobs = xcheck (json_array ());
+    for (size_t i = json_array_size (past); i-- > 0;) {
+        const json_t *row = json_array_get (past, i);
+        int64_t job = json_int (row, "job", 0);
+
+        if (!strcmp (json_text (row, "level"),
+                     verdict_status_name (VERDICT_OK)))
+            break;
+        since = json_int (row, "begun", 0);
+        snprintf (key, sizeof (key), "%" PRId64, job);
+        if (job > 0 && !json_object_get (seen, key)
+            && json_array_size (*jobs) < JOBS_MAX) {
+            json_put (seen, key, json_true ());
+            json_add (*jobs, json_integer (job));
+        }
+    }
+    json_decref (seen);
+    return since;
+}
+
+static char *ticket_of (const struct page *p, const struct finding *f)
+{
+    size_t n = f->nsuspects + f->noneway;
+    const char **label = xarray (n, sizeof (*label));
+    json_t *jobs;
+    struct words_case c = {
+        .about = p->about ? p->about : "",
+        .since = since_of (p, f, &jobs),
+        .jobs = jobs,
+        .drained = p->drained,
+        .label = label,
+    };
+    char *text;
+
+    for (size_t i = 0; i < n; i++)
+        label[i] = label_of (p, i < f->nsuspects
+                                    ? f->suspect[i]
+                                    : f->oneway[i - f->nsuspects]);
+    text = words_ticket (f, p->fabric, &c);
+    json_decref (jobs);
+    free (label);
+    return text;
+}
+
+static void put_text (json_t *json, const char *key, char *text)
+{
+    json_put (json, key, json_string (text));
+    free (text);
+}
+
 static json_t *finding_json (const struct page *p, const struct finding *f,
                              json_t *cables)
 {
-    const struct network *net = fabric_network (p->fabric);
-    json_t *switches = xcheck (json_array ());
-    json_t *json;
-    char *says;
+    json_t *json
+        = json_pack ("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "level",
+                     verdict_status_name (f->level), "kind",
+                     finding_kind_name (f->kind), "basis",
+                     finding_basis_name (f->basis), "against",
+                     words_against (f->basis), "why", f->why ? f->why : "",
+                     "nodes", json_strings (f->node, f->nnodes), "suspects",
+                     cables_json (p, f->suspect, f->nsuspects, cables),
+                     "oneway", cables_json (p, f->oneway, f->noneway, cables),
+                     "steps", words_steps (f, p->fabric));
 
-    for (size_t i = 0; i < f->nsw; i++)
-        json_add (switches, json_pack ("{s:s, s:s}", "guid",
-                                       net->sw[f->sw[i]].id, "name",
-                                       net->sw[f->sw[i]].name));
-    json = json_pack ("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}",
-                      "level", verdict_status_name (f->level), "kind",
-                      finding_kind_name (f->kind), "words", finding_words (f),
-                      "basis", finding_basis_name (f->basis), "against",
-                      report_against (f->basis), "why", f->why ? f->why : "",
-                      "nodes", json_strings (f->node, f->nnodes), "switches",
-                      switches, "suspects",
-                      cables_json (p, f->suspect, f->nsuspects, cables),
-                      "oneway",
-                      cables_json (p, f->oneway, f->noneway, cables));
     xcheck (json);
-    says = words_finding (f, p->fabric);
-    json_put (json, "says", json_string (says));
-    free (says);
+    put_text (json, "says", words_finding (f, p->fabric));
+    put_text (json, "ticket", ticket_of (p, f));
     json_put (json, "among", json_integer ((json_int_t)f->nsuspects));
     json_put (json, "excess", number (f->excess_ns));
     json_put (json, "stderr", number (f->stderr_ns));
@@ -211,22 +264,22 @@ static void put_verdict (const struct page *p, json_t *head, json_t *findings,
                          json_t *cables)
 {
     const struct verdict *v = p->verdict;
-    char sentence[512];
+    char *says = v->nfindings > 0 && !verdict_is_limited (v)
+                     ? words_sentence (v, p->fabric) : NULL;
 
     for (size_t i = 0; i < v->nfindings; i++)
         json_add (findings, finding_json (p, &v->finding[i], cables));
     json_put (head, "limits", json_strings (v->limit, v->nlimits));
-    verdict_sentence (v, fabric_network (p->fabric), sentence,
-                      sizeof (sentence));
     json_object_update_new (
         head, xcheck (json_pack ("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}",
                                  "status", verdict_status_name (v->status),
-                                 "sentence", sentence, "nodes",
-                                 (json_int_t)v->nodes, "links",
+                                 "sentence", says ? says : words_headline (v),
+                                 "nodes", (json_int_t)v->nodes, "links",
                                  (json_int_t)v->links, "resolved",
                                  (json_int_t)v->separable, "probes",
                                  (json_int_t)v->probes, "rounds",
                                  (json_int_t)v->rounds)));
+    free (says);
 }
 
 static json_t *head_json (const struct page *p)

@@ -44,6 +44,7 @@ struct page {
     const struct cabling *cabling;  /* labels of cables */
     const struct counters *counters;
     json_t *history;                /* {link id: as ledger_trend} */
+    json_t *drained;                /* {node: true} of those that pmm drained */
     json_t *series;                 /* [{name, stat, deviation, labels,
                                        lengths, values}]: matrix.js */
     json_t *index;                  /* instead of all that, a list of audits:
