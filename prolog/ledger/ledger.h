@@ -321,6 +321,8 @@ enum ledger_kind {
                        words, node, link, audit, time */
     LEDGER_NOTICES, /* since the time `from`, oldest first: the same, key, over,
                        told; null: not yet */
+    LEDGER_KERNELS, /* of audits begun at `from` or later, the first begun first:
+                       kernel, nodes (that ran it), since */
     LEDGER_TOTALS,  /* {result: audits that ended with it, also deleted ones};
                        "none": they have none */
 };
@@ -379,6 +381,16 @@ json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
  */
 int ledger_hold (struct ledger *ledger, struct error *err);
 void ledger_release (struct ledger *ledger);
+
+/* The audits that suspect the link, since the newest one that measured it,
+ * judged it and did not, or since it was rebased: [{audit, begun, job}], oldest
+ * first; job: 0: none. What only others' traffic hides is left out.
+ */
+json_t *ledger_suspected (struct ledger *ledger, const char *link,
+                          struct error *err);
+
+/* A number that changes with the ledger, as this process sees it. -1 with err. */
+int64_t ledger_changes (struct ledger *ledger, struct error *err);
 
 /* The audits from `from` on with a finding; with one that suspects the link if
  * that is not NULL: [{audit, fail}], oldest first; fail is 1 if one of level

@@ -304,6 +304,47 @@ int duty_missed (struct service *s, struct error *err)
     return rc;
 }
 
+/* Whether the site's page has been made of these; what is missed depends on the
+ * time, too.
+ */
+static bool is_made_of (const struct service *s, int64_t changes,
+                        const json_t *nodes)
+{
+    return s->page.changes == changes && clock_ms () < s->page.due_ms
+           && !memcmp (&s->page.snapshot, &s->snapshot, sizeof (s->snapshot))
+           && json_equal (s->page.nodes, nodes)
+           && (s->news ? json_equal (s->page.news, s->news) : !s->page.news);
+}
+
+int duty_reports (struct service *s, struct error *err)
+{
+    struct controller_nodes nodes;
+    struct reports in = {
+        .site = &s->site, .ledger = s->ledger, .fabric = s->fabric,
+        .map = s->map, .node_of = s->node_of, .nodes = &nodes, .news = s->news,
+    };
+    int64_t changes;
+    int rc = 0;
+
+    if (!*s->site.reports)
+        return 0;
+    if ((changes = ledger_changes (s->ledger, err)) < 0
+        || controller_nodes (&nodes, err) < 0)
+        return -1;
+    if (!is_made_of (s, changes, nodes.rows)
+        && (rc = reports_index (&in, err)) >= 0 && rc < 2) {
+        json_decref (s->page.nodes);
+        json_decref (s->page.news);
+        s->page.nodes = json_incref (nodes.rows);
+        s->page.news = json_deep_copy (s->news);
+        s->page.snapshot = s->snapshot;
+        s->page.changes = changes;
+        s->page.due_ms = clock_ms () + HOUR_S * INT64_C (1000);
+    }
+    controller_nodes_clear (&nodes);
+    return rc < 0 ? -1 : 0;
+}
+
 /* Once an hour, set what may be deleted: what is older than LedgerDays, counted
  * from the newest audit, or from now; but of the oldest only PRUNE_S, so that a
  * date that is wrong costs little until somebody looks.

@@ -18,6 +18,7 @@ function el (tag, ...children) {
 }
 
 const head = JSON.parse ($('#head').textContent);
+head.made = Number ($('#made').textContent);
 const cables = head.cables;
 const state = {
   job: null,     // once it is read
@@ -269,8 +270,9 @@ function findingCard (f) {
   else
     card.append (el ('p.big', f.against));
   if (!alone (f) && head.links)
-    card.append (el ('p.alike', `${percent} % of the links are resolved, so `
-      + `these ${n} look alike. The likeliest is first.`));
+    card.append (el ('p.alike', (head.site ? 'These '
+      : `${percent} % of the links are resolved, so these `)
+      + `${n} look alike. The likeliest is first.`));
   const say = (text) => steps.append (el ('li', text));
   before (f).forEach (say);
   f.suspects.forEach ((id) => steps.append (cableRow (id, false)));
@@ -286,6 +288,10 @@ function findingCard (f) {
 function showVerdict () {
   const parts = [];
 
+  if (head.site) {
+    showSite ();
+    return;
+  }
   if (!head.status) {
     document.title = 'slurm-pmm';
     document.body.classList.add ('plain');
