@@ -36,7 +36,7 @@ const struct conf_option site_options[] = {
     { "Metrics", CONF_PATH, FIELD (metrics), "",
       "where the audit service writes metrics for Prometheus" },
     { "Reports", CONF_PATH, FIELD (reports), "",
-      "the directory where audits write their pages, and an index" },
+      "the directory of pages: of audits, and of the site" },
     { "ReportsKept", CONF_INT, FIELD (reports_kept), "200",
       "how many pages stay there" },
     { "Local", CONF_PATH, FIELD (local), "/var/lib/slurm-pmm/local",
