@@ -332,6 +332,7 @@ int duty_reports (struct service *s, struct error *err)
         || controller_nodes (&nodes, err) < 0)
         return -1;
     if (!is_made_of (s, changes, nodes.rows)
+        && (rc = reports_tidy (&s->site, s->ledger, err)) == 0
         && (rc = reports_index (&in, err)) >= 0 && rc < 2) {
         json_decref (s->page.nodes);
         json_decref (s->page.news);
@@ -416,5 +417,5 @@ int duty_prune (struct service *s, struct error *err)
                      COUNTED ((uint64_t)s->site.ledger_days, "day"));
         s->pruned = 0;
     }
-    return reports_tidy (&s->site, s->ledger, err);
+    return 0;
 }

@@ -165,7 +165,9 @@ int duty_sweep (struct service *s, struct error *err);
 /* Log the nodes that were not audited for a long time, at most once a day. */
 int duty_missed (struct service *s, struct error *err);
 
-/* Write the site's page, at most once a minute. */
+/* Delete pages of audits that are too old; write the site's page, at most once a
+ * minute.
+ */
 int duty_reports (struct service *s, struct error *err);
 
 /* Publish the state of each node for the hooks. */

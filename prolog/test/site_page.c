@@ -214,17 +214,19 @@ int main (int argc, char **argv)
     struct policy_node *node;
     struct controller_nodes nodes;
     struct timespec from, to;
+    struct reports in = { .site = &site, .nodes = &nodes };
+    char *path;
     json_t *news;
     FILE *fp;
     int rc;
 
     if (argc != 3)
         return 2;
+    path = xasprintf ("%s/ledger", argv[2]);
     now = clock_date ();
     if (!(fp = file_open_input (argv[1], &err))
         || !(f = fabric_read (fp, argv[1], &err)) || mkdir (argv[2], 0755) < 0
-        || !(ledger = ledger_open (xasprintf ("%s/ledger", argv[2]),
-                                   LEDGER_CREATE, &err)))
+        || !(ledger = ledger_open (path, LEDGER_CREATE, &err)))
         die ();
     file_close_input (fp);
     fill ();
@@ -241,12 +243,12 @@ int main (int argc, char **argv)
     news = json_pack ("[{s:s, s:s}]", "node", f->host[8].name, "words",
                       "h0009: FAIL in audit 22: would be drained if Action were "
                       "drain");
+    in.ledger = ledger;
+    in.fabric = f;
+    in.node_of = nodemap_nodes (NULL, f);
+    in.news = news;
     clock_gettime (CLOCK_MONOTONIC, &from);
-    rc = reports_index (&(struct reports){ .site = &site, .ledger = ledger,
-                                           .fabric = f,
-                                           .node_of = nodemap_nodes (NULL, f),
-                                           .nodes = &nodes, .news = news },
-                        &err);
+    rc = reports_index (&in, &err);
     clock_gettime (CLOCK_MONOTONIC, &to);
     if (rc != 1)
         die ();
@@ -254,5 +256,9 @@ int main (int argc, char **argv)
                           + 1e-9 * (double)(to.tv_nsec - from.tv_nsec));
     ledger_close (ledger);
     fabric_destroy (f);
+    json_decref (news);
+    free ((void *)in.node_of);
+    free (node);
+    free (path);
     return 0;
 }
