@@ -93,7 +93,7 @@ eval $('#cell b').textContent
 # the rest
 eval [...document.querySelectorAll ('#missed tbody td:last-child')].map (e => e.textContent)
 eval [...document.querySelectorAll ('#changed tbody tr')].map (e => e.children[1].textContent).sort ()
-eval [...document.querySelectorAll ('#changed td')].find (e => e.textContent.includes ('gone')).textContent
+eval [...document.querySelectorAll ('#changed td')].find (e => e.textContent.includes ('moved')).textContent
 eval document.querySelectorAll ('#audits tbody tr').length
 # no wider than the window, light and dark
 eval (drawCells (), document.documentElement.scrollWidth)
@@ -129,9 +129,9 @@ true
 "h0006 \"&lt;<b>x/1 \u21c4 </script><script>document.title=\"evil\"</"
 "#finding-1"
 "h0100 mlx5_0/1 \u21c4 s1-0025/4"
-["no fault is known: it was never idle, or is not in AuditPartition", "audits failed because of it: cannot run ...: </script><b>no", "drained, not by PMM", "drained by PMM", "down"]
+["no fault is known: it was never idle, or is not in AuditPartition", "audits failed because of it: cannot run ...: </script><b>no", "drained, not by PMM", "drained by PMM", "down", "not a node of Slurm"]
 ["drained", "learned", "re-cabled", "repaired", "roll-out"]
-"2 gone, 2 new: gone: h0051 mlx5_0/1 -- s1-0013/4; h0052 mlx5_0/1 -- s1-0013/3, new: h0051 mlx5_0/1 -- s1-0013/3; h0052 mlx5_0/1 -- s1-0013/4"
+"2 cables moved: h0051 mlx5_0/1 -- s1-0013/3, was s1-0013/4; h0052 mlx5_0/1 -- s1-0013/4, was s1-0013/3"
 7
 1280
 ["light", "#ffffff"]

@@ -199,27 +199,42 @@ static json_t *read_cables (const char *path)
     return cables;
 }
 
-/* Append to a text of the heap which cables only the first of two has. */
-static size_t only_in (const struct fabric *f, const json_t *these,
-                       const json_t *those, const char *verb, char **text)
+/* What an end is called. */
+static const char *end_name (const struct fabric *f, const char *id,
+                             char buf[FABRIC_PORT_NAME])
 {
+    uint32_t port = id ? fabric_find_port (f, id) : FABRIC_NONE;
+
+    if (port != FABRIC_NONE)
+        return fabric_port_name (f, port, buf, FABRIC_PORT_NAME);
+    return id ? id : "?";
+}
+
+/* Append to a text of the heap "X -- Y" of each cable that only `these` have, or
+ * "X -- Y, was Z" of those whose other end is another one than in `those`. Return
+ * how many there are; NAMED of them are named.
+ */
+static size_t name_cables (const struct fabric *f, const json_t *these,
+                           const json_t *those, bool moved, char **text)
+{
+    char a[FABRIC_PORT_NAME], b[FABRIC_PORT_NAME], c[FABRIC_PORT_NAME];
     size_t n = 0;
     const char *end;
     json_t *far;
 
     json_object_foreach ((json_t *)these, end, far) {
+        const json_t *was = json_object_get (those, end);
         char *longer;
 
-        if (json_equal (far, json_object_get (those, end)) || ++n > NAMED)
+        if (moved != (was != NULL) || (was && json_equal (was, far))
+            || ++n > NAMED)
             continue;
-        uint32_t a = fabric_find_port (f, end);
-        uint32_t b = fabric_find_port (f, json_string_value (far));
-
-        longer = xasprintf ("%s%s %s -- %s", *text ? *text : "",
-                            n > 1 ? ";" : verb,
-                            a == FABRIC_NONE ? end : PORT_NAME (f, a),
-                            b == FABRIC_NONE ? json_string_value (far)
-                                             : PORT_NAME (f, b));
+        longer = xasprintf ("%s%s %s -- %s%s%s", *text ? *text : "",
+                            n > 1 ? ";" : "", end_name (f, end, a),
+                            end_name (f, json_string_value (far), b),
+                            moved ? ", was " : "",
+                            moved ? end_name (f, json_string_value (was), c)
+                                  : "");
         free (*text);
         *text = longer;
     }
@@ -230,16 +245,26 @@ static void put_difference (const struct fabric *f, int64_t time,
                             const json_t *before, const json_t *after,
                             json_t *list)
 {
-    char *text = NULL, *all;
-    size_t gone = only_in (f, before, after, " gone:", &text);
-    size_t new = only_in (f, after, before, gone ? ", new:" : " new:", &text);
+    const struct {
+        const char *what;
+        const json_t *these, *those;
+        bool moved;
+    } kinds[] = { { "moved", after, before, true },
+                  { "gone", before, after, false },
+                  { "new", after, before, false } };
 
-    if (gone + new > 0) {
-        all = xasprintf ("%zu gone, %zu new:%s%s", gone, new, text,
-                         gone > NAMED || new > NAMED ? ", ..." : "");
-        add_change (list, time, "re-cabled", NULL, all);
+    for (size_t i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++) {
+        char *text = NULL;
+        size_t n = name_cables (f, kinds[i].these, kinds[i].those,
+                                kinds[i].moved, &text);
+
+        if (n > 0)
+            add_change (list, time, "re-cabled", NULL,
+                        xasprintf ("%s %s:%s%s", COUNTED (n, "cable"),
+                                   kinds[i].what, text,
+                                   n > NAMED ? "; ..." : ""));
+        free (text);
     }
-    free (text);
 }
 
 /* The time in the name of an earlier snapshot, FILE.20261122T013000Z; 0: it is

@@ -534,6 +534,25 @@ static void add_missed (json_t *missed, const char *why, const char *node)
     json_add (list, json_string (node));
 }
 
+/* Hosts of the fabric that Slurm does not have. */
+static void add_strangers (const struct reports *in, json_t *missed)
+{
+    const char **name = xarray (in->nodes->n, sizeof (*name));
+
+    for (size_t i = 0; i < in->nodes->n; i++)
+        name[i] = in->nodes->v[i].name;
+    if (in->nodes->n > 0)
+        qsort (name, in->nodes->n, sizeof (*name), compare_strings);
+    for (size_t i = 0; i < in->fabric->nhosts; i++) {
+        const char *node = in->node_of[in->fabric->host[i].first];
+
+        if (!node || !text_find (name, in->nodes->n, node))
+            add_missed (missed, "not a node of Slurm",
+                        node ? node : in->fabric->host[i].name);
+    }
+    free (name);
+}
+
 /* Lists by reason, folded. */
 static json_t *fold_missed (json_t *missed)
 {
@@ -589,6 +608,8 @@ static json_t *missed_json (const struct sitepage *p, struct error *err)
         if (state_of (v) && text_find (known, in->fabric->nendpoints, v->name))
             add_missed (missed, state_of (v), v->name);
     }
+    if (rc == 0)
+        add_strangers (in, missed);
     hostlist_clear (&list);
     json_decref (faulty);
     json_decref (silent);
