@@ -25,7 +25,8 @@ sed 's|^\(cable 0002c90000000330/1\) .*|\1 0002c901000000d0/4 4xHDR|
     s|^\(cable 0002c90000000340/1\) .*|\1 0002c901000000d0/3 4xHDR|' fabric \
     >"fabric.$(date -u -d '2 days ago' +%Y%m%dT%H%M%SZ)"
 
-"$maker" fabric site >took 2>said
+echo '0002c90000000060,1,0002c90100000020,2,rack 7 <i>' >cables.csv
+CABLING=$workdir/cables.csv "$maker" fabric site >took 2>said
 is $? 0 "a page is written" || diag "$(<said)"
 page=site/index.html
 ok "$([ "$(wc -c <$page)" -lt 300000 ]; echo $?)" "of some 200 kB"
@@ -61,6 +62,7 @@ eval $('#finding-1 .facts-list').textContent.includes ('drained by PMM') && $('#
 click $('#finding-1 .acts button')
 eval $('#finding-1 details').open && getSelection ().toString ().trim () === $('#finding-1 pre').textContent.trim ()
 eval $('#finding-1 pre').textContent.split ('\n').map (l => l.split (':')[0])
+eval [$('#finding-1 .sub').textContent, $('#finding-1 pre').textContent.split ('\n').find (l => l.startsWith ('label'))]
 eval $('#finding-1 [role="status"]').textContent !== ''
 # the map: a cell for each cable
 eval [cells.all.length, new Set (cells.all.map (c => `${c.x} ${c.y}`)).size]
@@ -113,7 +115,8 @@ is "$(<said)" '"FAIL: 4 findings \u2013 slurm-pmm"
 ["since", "last seen", "node", "jobs hit"]
 true
 true
-["slurm-pmm", "cable", "ports", "excess", "since", "node", "jobs", "why", ""]
+["slurm-pmm", "cable", "ports", "label", "excess", "since", "node", "jobs", "why", ""]
+["label rack 7 <i> \u00b7 4xHDR", "label:    rack 7 <i>"]
 true
 [384, 384]
 [true, true, true, true, false]

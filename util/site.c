@@ -39,6 +39,8 @@ const struct conf_option site_options[] = {
       "the directory of pages: of audits, and of the site" },
     { "ReportsKept", CONF_INT, FIELD (reports_kept), "200",
       "how many pages stay there" },
+    { "Cabling", CONF_PATH, FIELD (cabling), "",
+      "a table of the site's cables, whose labels are on the pages" },
     { "Local", CONF_PATH, FIELD (local), "/var/lib/slurm-pmm/local",
       "what a node's hooks leave to the next ones" },
     { "Run", CONF_PATH, FIELD (run), "/run/slurm-pmm",

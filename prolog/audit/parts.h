@@ -171,6 +171,12 @@ int signs_enter_file (const struct signs_scope *scope, const char *path,
 int reports_add (const struct site *site, struct ledger *ledger, int64_t audit,
                  struct page *page, struct error *err);
 
+/* The table Cabling of pmm.conf; NULL: there is none, or with *odd, which the caller
+ * frees, why it cannot be used.
+ */
+struct cabling *reports_cabling (const struct site *site,
+                                 const struct fabric *f, char **odd);
+
 /* Write the site's page; `pages` are the audits that have one, ascending. Return
  * 0, or -1 with err.
  */

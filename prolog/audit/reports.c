@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ibquery/compare/cabling.h"
 #include "prolog/audit/parts.h"
 #include "util/alloc.h"
 #include "util/clock.h"
@@ -188,21 +189,45 @@ int reports_index (const struct reports *in, struct error *err)
     return rc;
 }
 
+struct cabling *reports_cabling (const struct site *site,
+                                 const struct fabric *f, char **odd)
+{
+    struct cabling *c = NULL;
+    struct error err;
+    FILE *fp;
+
+    *odd = NULL;
+    if (!site->cabling || !*site->cabling)
+        return NULL;
+    if ((fp = file_open_trusted (site->cabling, geteuid (), &err))) {
+        c = cabling_read (f, fp, "Cabling", &err);
+        file_close_input (fp);
+    }
+    if (!c)
+        *odd = xstrdup (err.text);
+    return c;
+}
+
 int reports_add (const struct site *site, struct ledger *ledger, int64_t audit,
                  struct page *page, struct error *err)
 {
-    char about[48], name[NAME_BYTES];
+    char about[48], name[NAME_BYTES], *odd;
+    struct cabling *cabling;
     int rc;
 
     snprintf (about, sizeof (about), "audit %" PRId64, audit);
     page->about = about;
     page->made = clock_date ();
+    page->cabling = cabling = reports_cabling (site, page->fabric, &odd);
+    free (odd);
     page->history = ledger_history (ledger, fabric_network (page->fabric),
                                     page->verdict, PAGE_AUDITS, err);
-    if (!page->history)
-        return -1;
-    rc = write_page (site->reports, name_page (name, (uint64_t)audit), page,
-                     err);
+    rc = page->history ? write_page (site->reports,
+                                     name_page (name, (uint64_t)audit), page,
+                                     err)
+                       : -1;
+    cabling_destroy (cabling);
+    page->cabling = NULL;
     json_decref (page->history);
     page->history = NULL;
     page->about = NULL;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibquery/compare/cabling.h"
 #include "prolog/audit/parts.h"
 #include "report/words.h"
 #include "util/alloc.h"
@@ -723,11 +724,17 @@ int sitepage_write (const struct reports *in, const uint64_t *pages,
     struct page page = {
         .fabric = in->fabric, .verdict = v, .made = p.now,
     };
+    char *odd;
+    struct cabling *cabling = reports_cabling (in->site, in->fabric, &odd);
     int rc;
 
     if (n > 0)
         memset (p.wrong_of, 0xff, n * sizeof (*p.wrong_of));
+    page.cabling = cabling;
     rc = make (&p, &page, v, err);
+    if (odd)
+        json_put (page.site, "cabling", page_text (odd));
+    free (odd);
     if (rc == 0)
         rc = page_write (&page, fp, err);
     for (size_t i = 0; i < p.nwrong; i++)
@@ -735,6 +742,7 @@ int sitepage_write (const struct reports *in, const uint64_t *pages,
     json_decref (page.site);
     json_decref (page.map);
     verdict_destroy (v);
+    cabling_destroy (cabling);
     free (p.wrong);
     free (p.wrong_of);
     free (p.ended);

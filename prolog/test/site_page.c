@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* site_page FABRIC DIR - write DIR/index.html, the page of a site of that fabric,
- * with a ledger in DIR whose audits found what this program says: for
+/* [CABLING=FILE] site_page FABRIC DIR - write DIR/index.html, the page of a site of
+ * that fabric, with a ledger in DIR whose audits found what this program says: for
  * tests/t0351-sitepage.t and bench/site-page. It prints how many seconds that took.
  *
  * Of the hosts, the last eighth was never measured, the others a month ago to 20
@@ -232,6 +232,7 @@ int main (int argc, char **argv)
     fill ();
     site.reports = argv[2];
     site.snapshot = argv[1];
+    site.cabling = getenv ("CABLING");
     node = xcalloc (f->nhosts, sizeof (*node));
     for (size_t i = 0; i + 1 < f->nhosts; i++)
         node[i].name = f->host[i].name;

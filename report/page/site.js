@@ -158,6 +158,9 @@ function showWrong () {
   if (site.remarks.length)
     list.append (el ('div.card.flat', el ('h3', 'The policy says'),
       ...site.remarks.map ((text) => el ('p', text))));
+  if (site.cabling)
+    list.append (el ('div.card.flat', el ('h3', 'No labels of cables'),
+      el ('p', site.cabling)));
 }
 
 //
@@ -225,11 +228,12 @@ function layCells () {
     const hosts = blocks.reduce ((sum, b) => sum + b.hosts.length, 0);
     const up = blocks.reduce ((sum, b) => sum + b.up.length, 0);
 
-    cells.titles.push ({ y: y + 11, strong: true, x: 0, text: [
-      level === 1 ? 'Leaf switches' : level ? `Switches of level ${level}`
-        : 'Others', hosts && `${count (hosts)} cables to hosts`,
-      up && `${count (up)} cables up`].filter (Boolean).join (': ')
-      .replace (': ', ' (').replace (': ', ', ') + ')' });
+    const many = [hosts && `${count (hosts)} cables to hosts`,
+      up && `${count (up)} cables up`].filter (Boolean).join (', ');
+
+    cells.titles.push ({ y: y + 11, strong: true, x: 0, text: `${level === 1
+      ? 'Leaf switches' : level ? `Switches of level ${level}` : 'Others'} (${
+      many})` });
     y += 20;
     blocks.forEach ((b, i) => {
       const left = i % across * (per * size + gap);
