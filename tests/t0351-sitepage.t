@@ -121,7 +121,7 @@ true
 [384, 384]
 [true, true, true, true, false]
 true
-["Leaf switches (128 cables to hosts, 128 cables up)", "Switches of level 2 (128 cables up)"]
+["Leaf switches: 128 to hosts, 128 up", "Switches of level 2: 128 up"]
 0
 "h0005 mlx5_0/1 \u21c4 </script><script>document.title=\"evil\"</script>/1"
 "h0006 \"&lt;<b>x/1 \u21c4 </script><script>document.title=\"evil\"</script>/2"

@@ -194,14 +194,15 @@ static json_t *finding_json (const struct page *p, const struct finding *f,
     return json;
 }
 
-static json_t *fabric_json (const struct fabric *f)
+/* A site's page is for more people than a report: it has no path. */
+static json_t *fabric_json (const struct fabric *f, bool site)
 {
     size_t switches = 0;
 
     for (size_t i = 0; i < f->nnodes; i++)
         switches += f->node[i].type == NODE_SWITCH;
     return json_pack ("{s:s, s:s, s:I, s:I, s:I, s:I}", "hash", f->hash,
-                      "source", f->source ? f->source : "", "time",
+                      "source", f->source && !site ? f->source : "", "time",
                       (json_int_t)f->time, "hosts", (json_int_t)f->nhosts,
                       "switches", (json_int_t)switches, "cables",
                       (json_int_t)f->nlinks);
@@ -244,7 +245,7 @@ static json_t *head_json (const struct page *p)
     if (p->site)
         json_put (head, "site", json_incref (p->site));
     if (p->fabric)
-        json_put (head, "fabric", fabric_json (p->fabric));
+        json_put (head, "fabric", fabric_json (p->fabric, p->site != NULL));
     if (p->samples)
         json_put (head, "measured",
                   json_pack ("{s:I, s:I, s:I, s:I, s:I, s:I}", "job",

@@ -43,10 +43,8 @@ const utc = (s) => new Date (s * 1000).toISOString ().slice (0, 16)
 // What is wrong now
 //
 
-const auditName = (id) => `audit ${count (id)}`;
-
-function auditLink (id, page) {
-  const e = el (page ? 'a' : 'span', auditName (id));
+function auditLink (id, page, text = `audit ${id}`) {
+  const e = el (page ? 'a' : 'span', text);
 
   if (page)
     e.href = `audit-${Number (id)}.html`;
@@ -62,7 +60,6 @@ function ticketOf (f, a) {
   for (const id of [...f.suspects, ...f.oneway]) {
     const c = cables[id];
     say ('cable', `${c.a.name} -- ${c.b.name}`);
-    say ('', '');
     say ('ports', `${c.a.guid}/${c.a.port} -- ${c.b.guid}/${c.b.port}`);
     say ('label', c.label);
     say ('plugs', c.plugs);
@@ -207,9 +204,14 @@ function readCells (map) {
 // Where cells are: blocks side by side, a level below the other.
 function layCells () {
   const n = cells.all.length;
-  const size = cells.size = n > 8000 ? 6 : n > 1500 ? 9 : 14;
-  const gap = size > 6 ? 2 * size : 10; // between switches; half a cell within
   const width = cells.canvas.clientWidth;
+  const widest = Math.max (1, ...cells.blocks.map ((b) => b.hosts.length
+    + b.up.length));
+  // where two blocks do not fit, one may be larger
+  const least = n > 8000 ? 6 : n > 1500 ? 9 : 14;
+  const size = cells.size = 2 * (widest + 1) * least > width ? Math.max (least,
+    Math.min (9, Math.floor (width / (widest + 2)))) : least;
+  const gap = size > 6 ? 2 * size : 10; // between switches; half a cell within
   const top = Math.max (...cells.blocks.map ((b) => b.level), 0);
   let y = 0;
 
@@ -224,16 +226,17 @@ function layCells () {
       + (b.hosts.length && b.up.length ? 0.5 : 0)));
     const per = Math.min (most, Math.floor (width / size) - 1);
     const across = Math.max (1, Math.floor ((width + gap) / (per * size + gap)));
-    const high = Math.ceil (most / per) * size + (labels ? 15 : 4);
+    const lines = per < most ? Math.ceil ((most + 1) / per) : 1;
+    const high = lines * size + (labels ? 15 : 4);
     const hosts = blocks.reduce ((sum, b) => sum + b.hosts.length, 0);
     const up = blocks.reduce ((sum, b) => sum + b.up.length, 0);
 
-    const many = [hosts && `${count (hosts)} cables to hosts`,
-      up && `${count (up)} cables up`].filter (Boolean).join (', ');
+    const many = [hosts && `${count (hosts)} to hosts`,
+      up && `${count (up)} up`].filter (Boolean).join (', ');
 
     cells.titles.push ({ y: y + 11, strong: true, x: 0, text: `${level === 1
-      ? 'Leaf switches' : level ? `Switches of level ${level}` : 'Others'} (${
-      many})` });
+      ? 'Leaf switches' : level ? `Switches of level ${level}` : 'Others'}: ${
+      many}` });
     y += 20;
     blocks.forEach ((b, i) => {
       const left = i % across * (per * size + gap);
@@ -313,12 +316,13 @@ function hatching (g) {
 }
 
 function drawCells () {
-  const { canvas, size } = cells;
+  const canvas = cells.canvas;
 
   if (!cells.map || !canvas.clientWidth)
     return;
   if (canvas.clientWidth !== cells.width)
     layCells ();
+  const size = cells.size;
   // browsers have no canvas of any height
   const scale = Math.min (window.devicePixelRatio || 1, 16000 / cells.height);
   canvas.style.height = `${cells.height}px`;
@@ -578,8 +582,7 @@ function showTables () {
   into ('#audits', el ('p.note', 'A page is written of those that FAIL, and of '
     + 'those that were asked for.'), table ([
     { name: 'audit', number: true, of: (a) => a.id,
-      show: (id, a) => { const e = auditLink (id, a.page);
-        e.textContent = id; return e; } },
+      show: (id, a) => auditLink (id, a.page, id) },
     { name: 'begun', of: (a) => a.begun, show: when },
     { name: 'result', of: (a) => a.status || '', show: (s, a) => level (a) },
     { name: 'nodes', number: true, of: (a) => a.hosts },
