@@ -302,7 +302,7 @@ static char *repair_of (struct inputs *in, const json_t *node)
             continue;
         result = need (ledger_result (in->ledger, json_int (found, "audit", 0),
                                       &fault));
-        v = ledger_verdict (result, in->fabric);
+        v = ledger_verdict (result, in->fabric, false);
         for (size_t k = 0; k < v->nfindings && !text; k++)
             for (size_t j = 0; j < v->finding[k].nsuspects && !text; j++)
                 if (v->finding[k].suspect[j] == link)
@@ -456,7 +456,7 @@ static void print_finding_todo (const struct fabric *f, const struct finding *x,
 static void print_audit_todo (const struct fabric *f, const json_t *audit,
                               bool told, FILE *fp)
 {
-    struct verdict *v = ledger_verdict (audit, f);
+    struct verdict *v = ledger_verdict (audit, f, false);
     bool calm = !strcmp (text_of (audit, "status"),
                          verdict_status_name (VERDICT_OK));
     size_t n = 0;

@@ -369,35 +369,60 @@ static void print_places (const struct finding *x, const struct fabric *f,
         fprintf (fp, "   or: %s\n", COUNTED (n - LISTED, "other"));
 }
 
+static const char *utc_text (int64_t time, char text[TIME])
+{
+    time_t t = (time_t)time;
+    struct tm tm;
+
+    if (t <= 0 || !gmtime_r (&t, &tm)
+        || strftime (text, TIME, "%Y-%m-%d %H:%M UTC", &tm) == 0)
+        *text = '\0';
+    return text;
+}
+
+static void print_times (const struct words_case *c, FILE *fp)
+{
+    char since[TIME], seen[TIME];
+
+    if (!*utc_text (c->since, since))
+        return;
+    fprintf (fp, "Since: %s", since);
+    if (*utc_text (c->seen, seen))
+        fprintf (fp, ", last seen %s", seen);
+    if (c->audits > 0)
+        fprintf (fp, ", in %s", COUNTED (c->audits, "audit"));
+    fputc ('\n', fp);
+}
+
 char *words_ticket (const struct finding *x, const struct fabric *f,
                     const struct words_case *c)
 {
     char *says = words_finding (x, f), *excess = words_excess (x), *text, *s;
     json_t *steps = words_steps (x, f), *v;
-    char since[TIME];
     size_t i, size;
     FILE *fp = xcheck (open_memstream (&text, &size));
-    time_t t = (time_t)c->since;
-    struct tm tm;
 
     fprintf (fp, "%s: %s\n", verdict_status_name (x->level), says);
     json_array_foreach (steps, i, v)
         fprintf (fp, "%s %s\n", i ? "     " : "Do:  ", json_string_value (v));
     print_places (x, f, c->label, fp);
-    if (t > 0 && gmtime_r (&t, &tm)
-        && strftime (since, sizeof (since), "%Y-%m-%d %H:%M UTC", &tm) > 0)
-        fprintf (fp, "Since: %s\n", since);
+    print_times (c, fp);
     json_array_foreach (c->jobs, i, v)
         fprintf (fp, "%s%" JSON_INTEGER_FORMAT, i ? ", " : "Jobs: ",
                  json_integer_value (v));
     if (json_array_size (c->jobs) > 0)
         fputc ('\n', fp);
-    for (i = 0; i < x->nnodes && i < LISTED && c->drained; i++)
-        fprintf (fp, "Node: %s, %s\n", x->node[i],
-                 json_is_true (json_object_get (c->drained, x->node[i]))
-                     ? "drained by pmm"
-                     : "not drained by pmm when this was written; now: sinfo "
-                       "-R");
+    for (i = 0; i < json_array_size (c->nodes) && i < LISTED; i++) {
+        const json_t *node = json_array_get (c->nodes, i);
+        const char *state = json_text (node, "state");
+
+        fprintf (fp, "Node: %s, %s\n", json_text (node, "node"),
+                 *state ? state
+                        : "not " WORDS_DRAINED " when this was written; now: "
+                          "sinfo -R");
+    }
+    if (c->muted)
+        fprintf (fp, "Muted: %s\n", c->muted);
     if (*c->about)
         fprintf (fp, "Found by: %s\n", c->about);
     fprintf (fp, "Measured: %s%s%s\n", excess ? excess : "",

@@ -68,12 +68,15 @@ char *words_cable (const struct words_drain *d);
 const char *words_after (const char *event);
 
 /* A text of several lines for a ticket. What is not known is left out. */
+#define WORDS_DRAINED "drained by pmm"
 struct words_case {
     const char *about;         /* "audit 57"; "": not known */
-    int64_t since;             /* 0: not known */
+    int64_t since, seen;       /* when it was first and last found; 0: not known */
+    size_t audits;             /* that found it; 0: not known */
+    const char *muted;         /* why; NULL: it is not */
     const json_t *jobs;        /* a list of ids; NULL */
-    const json_t *drained;     /* {node: true} of those that pmm has drained;
-                                  NULL: not known */
+    const json_t *nodes;       /* [{node, state}], state "": not drained when the
+                                  page was written; NULL: not known */
     const char *const *label;  /* of each suspect, "" if it has none; NULL */
 };
 char *words_ticket (const struct finding *x, const struct fabric *f,

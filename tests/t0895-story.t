@@ -66,7 +66,7 @@ like "$(step notify)" "^drain: $host was drained: $host .*
     "NotifyProgram was told of the drain, in words and as JSON"
 is "$(step metrics)" 'pmm_drains_total{cause="confirmed"} 1' \
     "... Prometheus is"
-like "$(step page)" '^[0-9]+$' "... and a page is in the index"
+like "$(step page)" '^[0-9]+$' "... and there is a page, and that of the site"
 like "$(step switch-fail)" '^FAIL .* slow: s[0-9-]+/' \
     "a cable between switches is slow: FAIL"
 like "$(step switch-comment)" '^pmm: audit [0-9]+ FAIL .* kind=link ' \

@@ -326,6 +326,8 @@ enum ledger_kind {
                        words, node, link, audit, time */
     LEDGER_NOTICES, /* since the time `from`, oldest first: the same, key, over,
                        told; null: not yet */
+    LEDGER_KERNELS, /* of audits begun at `from` or later, the first begun first:
+                       kernel, nodes (that ran it), since */
     LEDGER_TOTALS,  /* {result: audits that ended with it, also deleted ones};
                        "none": they have none */
 };
@@ -385,6 +387,16 @@ json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
 int ledger_hold (struct ledger *ledger, struct error *err);
 void ledger_release (struct ledger *ledger);
 
+/* The audits that suspect the link, since the newest one that measured it,
+ * judged it and did not, or since it was rebased: [{audit, begun, job}], oldest
+ * first; job: 0: none. What only others' traffic hides is left out.
+ */
+json_t *ledger_suspected (struct ledger *ledger, const char *link,
+                          struct error *err);
+
+/* A number that changes with the ledger, as this process sees it. -1 with err. */
+int64_t ledger_changes (struct ledger *ledger, struct error *err);
+
 /* The audits from `from` on with a finding; with one that suspects the link if
  * that is not NULL: [{audit, fail}], oldest first; fail is 1 if one of level
  * FAIL does, or one that messages are lost or delayed.
@@ -416,9 +428,11 @@ json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
 
 /* An audit, of ledger_audit or ledger_result, as a verdict: its status and all
  * of its findings, in their order, without loopbacks and limits. A finding one of
- * whose suspects is not in the fabric any more has none. verdict_destroy it.
+ * whose suspects is not in the fabric any more has none, or if `part` the others.
+ * verdict_destroy it.
  */
-struct verdict *ledger_verdict (const json_t *result, const struct fabric *f);
+struct verdict *ledger_verdict (const json_t *result, const struct fabric *f,
+                                bool part);
 
 /* Add a message that the log has and that still holds, or remove it if not
  * `on`.

@@ -132,6 +132,10 @@ static const char *const lists[] = {
     [LEDGER_NOTICES]
     = "SELECT id, event, words, node, link, audit, time, key, over, told"
       " FROM notice WHERE time >= ? ORDER BY time, id",
+    [LEDGER_KERNELS]
+    = "SELECT d.kernel, count (DISTINCT d.host) AS nodes, min (a.begun) AS since"
+      " FROM audit a CROSS JOIN node d ON d.audit = a.id WHERE a.begun >= ?"
+      " AND d.kernel IS NOT NULL GROUP BY d.kernel ORDER BY 3",
     [LEDGER_TOTALS] = "SELECT result, audits FROM total",
 };
 
@@ -434,6 +438,38 @@ json_t *ledger_found (struct ledger *l, int64_t from, const char *link,
                          : "SELECT DISTINCT audit FROM finding"
                            " WHERE audit >= ? ORDER BY audit",
                     VALUES (INT (from), NAME (link))));
+}
+
+json_t *ledger_suspected (struct ledger *l, const char *link,
+                          struct error *err)
+{
+    db_start (l, err);
+    return db_json (
+        l, db_list (l,
+                    "WITH it AS (SELECT id FROM name WHERE text = ?1), bad AS"
+                    " (SELECT DISTINCT audit FROM suspect WHERE link ="
+                    " (SELECT id FROM it)) SELECT a.id AS audit, a.begun,"
+                    " a.about AS job FROM bad JOIN audit a ON a.id = bad.audit"
+                    " WHERE EXISTS (SELECT 1 FROM suspect s JOIN finding f"
+                    " ON f.audit = s.audit AND f.seq = s.finding"
+                    " AND f.basis <> 'traffic' WHERE s.audit = a.id"
+                    " AND s.link = (SELECT id FROM it)) AND a.id > max ("
+                    REBASED ("(SELECT id FROM it)") ", coalesce ((SELECT"
+                    " max (r.audit) FROM crossing c JOIN rtt r"
+                    " ON r.route = c.route AND r.lost < r.sent"
+                    " AND r.audit NOT IN bad AND NOT EXISTS (SELECT 1 FROM open"
+                    " o WHERE o.audit = r.audit AND o.link = c.link)"
+                    " WHERE c.link = (SELECT id FROM it)), 0)) ORDER BY a.id",
+                    VALUES (NAME (link))));
+}
+
+int64_t ledger_changes (struct ledger *l, struct error *err)
+{
+    int64_t others = 0;
+
+    db_start (l, err);
+    db_run (l, &others, "PRAGMA data_version", NONE);
+    return db_result (l, others + sqlite3_total_changes (l->db));
 }
 
 /* the host at the route's end that is not ?3's; NULL if all were lost */

@@ -87,7 +87,8 @@ static bool add_suspect (struct finding *x, const json_t *v,
     return true;
 }
 
-struct verdict *ledger_verdict (const json_t *result, const struct fabric *f)
+struct verdict *ledger_verdict (const json_t *result, const struct fabric *f,
+                                bool part)
 {
     const json_t *findings = json_object_get (result, "findings"), *row, *v;
     struct verdict *verdict = verdict_create ();
@@ -99,7 +100,7 @@ struct verdict *ledger_verdict (const json_t *result, const struct fabric *f)
                                 sizeof (*verdict->finding));
     json_array_foreach (findings, i, row) {
         struct finding *x = &verdict->finding[verdict->nfindings++];
-        bool known = true;
+        bool known = true; /* all suspects */
 
         x->level = word_number (row, "level", status_name, VERDICT_FAIL + 1);
         x->kind = word_number (row, "kind", kind_name, FINDING_KINDS);
@@ -110,7 +111,7 @@ struct verdict *ledger_verdict (const json_t *result, const struct fabric *f)
         x->why = xstrdup (json_text (row, "why"));
         json_array_foreach (json_object_get (row, "suspects"), k, v)
             known &= add_suspect (x, v, f);
-        if (!known)
+        if (!known && !part)
             x->nsuspects = x->noneway = x->nsw = 0;
     }
     return verdict;

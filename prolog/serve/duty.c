@@ -188,7 +188,7 @@ int service_comment (struct service *s, uint64_t job, int64_t audit,
     result = ledger_result (s->ledger, audit, err);
     extent = result ? ledger_extent (s->ledger, audit, err) : NULL;
     if (result && extent) {
-        v = ledger_verdict (result, s->fabric);
+        v = ledger_verdict (result, s->fabric, false);
         v->links = (size_t)json_int (extent, "links", 0);
         v->rounds = (size_t)json_int (extent, "rounds", 0);
         /* none that a limit outranks, or that is of another fabric */
@@ -250,6 +250,48 @@ int duty_missed (struct service *s, struct error *err)
     }
     hostlist_clear (&missed);
     return rc;
+}
+
+/* Whether the site's page has been made of these; what is missed depends on the
+ * time, too.
+ */
+static bool is_made_of (const struct service *s, int64_t changes,
+                        const json_t *nodes)
+{
+    return s->page.changes == changes && clock_ms () < s->page.due_ms
+           && !memcmp (&s->page.snapshot, &s->snapshot, sizeof (s->snapshot))
+           && json_equal (s->page.nodes, nodes)
+           && (s->news ? json_equal (s->page.news, s->news) : !s->page.news);
+}
+
+int duty_reports (struct service *s, struct error *err)
+{
+    struct controller_nodes nodes;
+    struct reports in = {
+        .site = &s->site, .ledger = s->ledger, .fabric = s->fabric,
+        .map = s->map, .node_of = s->node_of, .nodes = &nodes, .news = s->news,
+    };
+    int64_t changes;
+    int rc = 0;
+
+    if (!*s->site.reports)
+        return 0;
+    if ((changes = ledger_changes (s->ledger, err)) < 0
+        || controller_nodes (&nodes, err) < 0)
+        return -1;
+    if (!is_made_of (s, changes, nodes.rows)
+        && (rc = reports_tidy (&s->site, s->ledger, err)) == 0
+        && (rc = reports_index (&in, err)) >= 0 && rc < 2) {
+        json_decref (s->page.nodes);
+        json_decref (s->page.news);
+        s->page.nodes = json_incref (nodes.rows);
+        s->page.news = json_deep_copy (s->news);
+        s->page.snapshot = s->snapshot;
+        s->page.changes = changes;
+        s->page.due_ms = clock_ms () + HOUR_S * INT64_C (1000);
+    }
+    controller_nodes_clear (&nodes);
+    return rc < 0 ? -1 : 0;
 }
 
 /* Once an hour, set what may be deleted: what is older than LedgerDays, counted
@@ -323,5 +365,5 @@ int duty_prune (struct service *s, struct error *err)
                      COUNTED ((uint64_t)s->site.ledger_days, "day"));
         s->pruned = 0;
     }
-    return reports_tidy (&s->site, s->ledger, err);
+    return 0;
 }

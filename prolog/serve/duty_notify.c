@@ -274,7 +274,7 @@ static struct verdict *read_audit (struct service *s, int64_t audit,
                                    struct error *err)
 {
     json_t *result = ledger_result (s->ledger, audit, err);
-    struct verdict *v = result ? ledger_verdict (result, s->fabric) : NULL;
+    struct verdict *v = result ? ledger_verdict (result, s->fabric, false) : NULL;
 
     json_decref (result);
     return v;

@@ -174,7 +174,7 @@ static int take_audit (struct publication *w, struct ledger *ledger,
             w->node[k].level = none ? VERDICT_UNKNOWN : VERDICT_OK;
             w->node[k].sentence = none ? untold : "no fault at its end";
         }
-    verdict = ledger_verdict (result, w->f);
+    verdict = ledger_verdict (result, w->f, false);
     json_array_foreach (findings, i, v) {
         char *says = words_finding (&verdict->finding[i], w->f);
 

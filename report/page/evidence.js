@@ -400,12 +400,12 @@ function find () {
   const words = $('#search').value.toLowerCase ().split (/\s+/)
     .filter (Boolean);
 
-  if (!words.length || !state.job) {
+  if (!words.length || !(state.job || cells.map)) {
     list.hidden = true;
     $('#search').setAttribute ('aria-expanded', 'false');
     return;
   }
-  search.index = search.index || searchIndex ();
+  search.index = search.index || (site ? siteIndex () : searchIndex ());
   search.found = [];
   for (const it of search.index)
     if (words.every ((w) => it.text.includes (w))) {

@@ -193,26 +193,42 @@ static int64_t since_of (const struct page *p, const struct finding *f,
     return since;
 }
 
+/* [{node, state}] of a finding's nodes. */
+static json_t *nodes_of (const struct page *p, const struct finding *f)
+{
+    json_t *list = p->drained ? xcheck (json_array ()) : NULL;
+
+    for (size_t i = 0; list && i < f->nnodes; i++)
+        json_add (list, json_pack ("{s:s, s:s}", "node", f->node[i], "state",
+                                   json_is_true (json_object_get (
+                                       p->drained, f->node[i]))
+                                       ? WORDS_DRAINED : ""));
+    return list;
+}
+
 static char *ticket_of (const struct page *p, const struct finding *f)
 {
     size_t n = f->nsuspects + f->noneway;
     const char **label = xarray (n, sizeof (*label));
-    json_t *jobs;
-    struct words_case c = {
-        .about = p->about ? p->about : "",
-        .since = since_of (p, f, &jobs),
-        .jobs = jobs,
-        .drained = p->drained,
-        .label = label,
-    };
+    json_t *jobs = NULL, *nodes = NULL;
+    struct words_case c = { .about = p->about ? p->about : "" };
     char *text;
 
+    if (p->cases)
+        c = p->cases[f - p->verdict->finding];
+    else {
+        c.since = since_of (p, f, &jobs);
+        c.jobs = jobs;
+        c.nodes = nodes = nodes_of (p, f);
+    }
     for (size_t i = 0; i < n; i++)
         label[i] = label_of (p, i < f->nsuspects
                                     ? f->suspect[i]
                                     : f->oneway[i - f->nsuspects]);
+    c.label = label;
     text = words_ticket (f, p->fabric, &c);
     json_decref (jobs);
+    json_decref (nodes);
     free (label);
     return text;
 }
@@ -247,14 +263,15 @@ static json_t *finding_json (const struct page *p, const struct finding *f,
     return json;
 }
 
-static json_t *fabric_json (const struct fabric *f)
+/* A site's page is for more people than a report: it has no path. */
+static json_t *fabric_json (const struct fabric *f, bool site)
 {
     size_t switches = 0;
 
     for (size_t i = 0; i < f->nnodes; i++)
         switches += f->node[i].type == NODE_SWITCH;
     return json_pack ("{s:s, s:s, s:I, s:I, s:I, s:I}", "hash", f->hash,
-                      "source", f->source ? f->source : "", "time",
+                      "source", f->source && !site ? f->source : "", "time",
                       (json_int_t)f->time, "hosts", (json_int_t)f->nhosts,
                       "switches", (json_int_t)switches, "cables",
                       (json_int_t)f->nlinks);
@@ -287,18 +304,17 @@ static json_t *head_json (const struct page *p)
     json_t *findings = xcheck (json_array ());
     json_t *cables = xcheck (json_object ());
     json_t *head = xcheck (
-        json_pack ("{s:s, s:s, s:I, s:o, s:[], s:o, s:b, s:b}", "program",
-                   PACKAGE_STRING, "about", p->about ? p->about : "", "made",
-                   (json_int_t)p->made, "findings", findings, "limits",
-                   "cables", cables, "past", p->history != NULL, "labels",
-                   p->cabling != NULL));
+        json_pack ("{s:s, s:s, s:o, s:[], s:o, s:b, s:b}", "program",
+                   PACKAGE_STRING, "about", p->about ? p->about : "",
+                   "findings", findings, "limits", "cables", cables, "past",
+                   p->history != NULL, "labels", p->cabling != NULL));
 
     if (p->verdict)
         put_verdict (p, head, findings, cables);
-    if (p->index)
-        json_put (head, "index", json_incref (p->index));
+    if (p->site)
+        json_put (head, "site", json_incref (p->site));
     if (p->fabric)
-        json_put (head, "fabric", fabric_json (p->fabric));
+        json_put (head, "fabric", fabric_json (p->fabric, p->site != NULL));
     if (p->samples)
         json_put (head, "measured",
                   json_pack ("{s:I, s:I, s:I, s:I, s:I, s:I}", "job",
@@ -739,7 +755,7 @@ static int put_fabric (const struct page *p, FILE *fp, struct error *err)
     FILE *mem;
     int rc;
 
-    if (!p->fabric || p->fabric->nsubnets > 0)
+    if (!p->fabric || p->fabric->nsubnets > 0 || p->site)
         return 0;
     mem = xcheck (open_memstream (&text, &size));
     rc = fabric_write (p->fabric, mem, err);
@@ -751,15 +767,30 @@ static int put_fabric (const struct page *p, FILE *fp, struct error *err)
     return rc;
 }
 
+static const char made[] = "<script type=\"text/plain\" id=\"made\">";
+enum { MADE_DIGITS = 20 };
+
+bool page_is_same (const char *a, const char *b)
+{
+    size_t from = page_begin_size + sizeof (made) - 1;
+
+    return strlen (a) == strlen (b) && strlen (a) > from + MADE_DIGITS
+           && !memcmp (a, b, from)
+           && !strcmp (a + from + MADE_DIGITS, b + from + MADE_DIGITS);
+}
+
 int page_write (const struct page *p, FILE *fp, struct error *err)
 {
     json_t *head = head_json (p), *job;
     int rc;
 
     terminal_work ("making the page", 0, 0);
-    job = p->verdict ? job_json (p) : NULL;
+    job = p->site      ? json_incref (p->map)
+          : p->verdict ? job_json (p)
+                       : NULL;
     terminal_work ("compressing the page", 0, 0);
     fwrite (page_begin, 1, page_begin_size, fp);
+    fprintf (fp, "%s%0*" PRId64 "</script>\n", made, MADE_DIGITS, p->made);
     fputs ("<script type=\"application/json\" id=\"head\">", fp);
     rc = page_put_json (head, fp, err);
     json_decref (head);

@@ -18,6 +18,7 @@ function el (tag, ...children) {
 }
 
 const head = JSON.parse ($('#head').textContent);
+head.made = Number ($('#made').textContent);
 const cables = head.cables;
 const state = {
   job: null,     // once it is read
@@ -216,8 +217,8 @@ function ticketOf (f) {
   return el ('details.ticket', el ('summary', 'For a ticket'), button, text);
 }
 
-// What is wrong, what to do, where; how it was measured comes last.
-function findingCard (f) {
+// What is wrong, what to do, where, and more; how it was measured comes last.
+function findingCard (f, ...more) {
   const n = f.among + f.oneway.length;
   const percent = Math.floor (100 * head.resolved / head.links);
   const places = el ('ol.steps');
@@ -227,14 +228,15 @@ function findingCard (f) {
     el ('ol.todo', ...f.steps.map ((text) => el ('li', capital (text)))));
 
   if (!alone (f) && head.links)
-    card.append (el ('p.alike', `${percent} % of the links are resolved, so `
-      + `these ${n} look alike. The likeliest is first.`));
+    card.append (el ('p.alike', (head.site ? 'These '
+      : `${percent} % of the links are resolved, so these `)
+      + `${n} look alike. The likeliest is first.`));
   f.suspects.forEach ((id) => places.append (cableRow (id, false)));
   f.oneway.forEach ((id) => places.append (cableRow (id, true)));
   if (f.among > f.suspects.length)
     places.append (el ('li', `and ${count (f.among - f.suspects.length)} more, `
       + 'listed in the verdict'));
-  card.append (places, ticketOf (f));
+  card.append (places, ...more, ticketOf (f));
   if (f.excess !== null)
     card.append (el ('p.big', el ('b', signed (f.excess)),
       f.stderr === null ? '' : ` \u00b1${thousands.format (f.stderr)}`,
@@ -248,6 +250,10 @@ function findingCard (f) {
 function showVerdict () {
   const parts = [];
 
+  if (head.site) {
+    showSite ();
+    return;
+  }
   if (!head.status) {
     document.title = 'slurm-pmm';
     document.body.classList.add ('plain');

@@ -158,11 +158,13 @@ static void test_ticket (void)
 {
     const char *const label[] = { "A12 \033" };
     json_t *jobs = json_pack ("[i, i]", 1234, 1240);
-    json_t *drained = json_pack ("{s:b}", "h0003", 1);
+    json_t *nodes = json_pack ("[{s:s, s:s}]", "node", "h0003", "state",
+                               WORDS_DRAINED);
     struct finding x = host_end ();
     struct words_case c = {
         .about = "audit 57", .since = 1800000000, .jobs = jobs,
-        .drained = drained, .label = label,
+        .nodes = nodes, .label = label, .seen = 1800003600, .audits = 3,
+        .muted = "known",
     };
     const char *id = f->link[host_link].id;
     char wanted[1024];
@@ -175,15 +177,17 @@ static void test_ticket (void)
               "fast\n"
               "      after the repair: pmm ledger rebase %s\n"
               "Where: h0003 mlx5_0/1 -- s1-0001/3 (%s), label A12 ?\n"
-              "Since: 2027-01-15 08:00 UTC\n"
+              "Since: 2027-01-15 08:00 UTC, last seen 2027-01-15 09:00 UTC, "
+              "in 3 audits\n"
               "Jobs: 1234, 1240\n"
               "Node: h0003, drained by pmm\n"
+              "Muted: known\n"
               "Found by: audit 57\n"
               "Measured: +1003 ns (+-14) over an expected 431 ns, slower than "
               "in the baseline; because\n", id, id);
     is (words_ticket (&x, f, &c), wanted);
-    json_object_clear (drained);
-    c = (struct words_case){ .about = "", .drained = drained };
+    json_put (json_array_get (nodes, 0), "state", json_string (""));
+    c = (struct words_case){ .about = "", .nodes = nodes };
     x.kind = FINDING_NODE;
     snprintf (wanted, sizeof (wanted),
               "FAIL: h0003 itself is 1.0 us slow, not its cable\n"
@@ -197,7 +201,7 @@ static void test_ticket (void)
               "in the baseline; because\n", id);
     is (words_ticket (&x, f, &c), wanted);
     json_decref (jobs);
-    json_decref (drained);
+    json_decref (nodes);
 }
 
 int main (void)
