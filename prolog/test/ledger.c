@@ -268,6 +268,74 @@ static void test_places (void)
     ledger_close (l);
 }
 
+/* A ledger of version 6, with a drain that it confirmed and one by a sign. */
+static void before (const char *path)
+{
+    ledger_close (fresh (path));
+    tell (path, "DROP TABLE action;"
+                "CREATE TABLE action (id INTEGER PRIMARY KEY AUTOINCREMENT,"
+                " after INTEGER NOT NULL, node TEXT NOT NULL, link TEXT,"
+                " kind TEXT NOT NULL, intended INTEGER NOT NULL, done INTEGER,"
+                " reason TEXT NOT NULL, why TEXT NOT NULL);"
+                "CREATE INDEX action_after ON action (after);"
+                "CREATE UNIQUE INDEX action_open ON action (node, kind)"
+                " WHERE done IS NULL;"
+                "INSERT INTO action VALUES (1, 0, 'h1', 'l1', 'drain', 10, 11,"
+                " 'pmm: host end h1', 'host end FAIL in audits 1 and 2');"
+                "INSERT INTO action VALUES (2, 0, 'h1', 'l1', 'resume', 20, 21,"
+                " '', 'repaired');"
+                "INSERT INTO action VALUES (3, 0, 'h2', 'l2', 'drain', 30, 31,"
+                " 'pmm: host end h2', 'host end FAIL in audit 3, and its link"
+                " has lost width');"
+                "PRAGMA user_version = 6");
+}
+
+static bool has_causes (struct ledger *l)
+{
+    json_t *rows = l ? ledger_list (l, LEDGER_ACTIONS, 10, 0, &err) : NULL;
+    bool all = json_array_size (rows) == 3
+               && is_text (json_array_get (rows, 0), "cause", "width")
+               && json_is_null (json_object_get (json_array_get (rows, 1),
+                                                 "cause"))
+               && is_text (json_array_get (rows, 2), "cause", "confirmed")
+               && is_text (json_array_get (rows, 2), "reason",
+                           "pmm: host end h1");
+
+    json_decref (rows);
+    return all;
+}
+
+/* A ledger of the version before keeps its history. */
+static void test_before (void)
+{
+    struct ledger *l;
+
+    before ("six");
+    ok (!ledger_open ("six", LEDGER_READ, &err)
+            && strstr (err.text, "is of version 6: the audit service brings it"),
+        "who only reads is told who does it: %s", err.text);
+    l = fresh ("saved");
+    ok (l && ledger_salvage (l, "six", &err) == 0 && has_causes (l),
+        "it can be salvaged");
+    ledger_close (l);
+    ok (ask ("six", "PRAGMA user_version") == 6, "which leaves it as it was");
+    l = ledger_open ("six", LEDGER_WRITE, &err);
+    ok (has_causes (l), "opened for writing, it is brought up to date");
+    ledger_close (l);
+    l = ledger_open ("six", LEDGER_READ, &err);
+    ok (has_causes (l) && ask ("six", "PRAGMA user_version") == LEDGER_VERSION
+            && ask ("six", "SELECT count(*) FROM pragma_table_info ('action')")
+                   == 10, "once and for all");
+    ledger_close (l);
+
+    before ("half");
+    tell ("half", "ALTER TABLE action ADD COLUMN cause TEXT");
+    ok (!ledger_open ("half", LEDGER_WRITE, &err), "it fails: %s", err.text);
+    ok (ask ("half", "PRAGMA user_version") == 6
+            && ask ("half", "SELECT count(*) FROM action WHERE cause IS NULL")
+                   == 3, "then nothing has changed");
+}
+
 /* Run f as a user who is not root; its return value. */
 static int as_stranger (int (*f) (void))
 {
@@ -2199,6 +2267,7 @@ int main (void)
         host[i] = pathset_endpoint (ps, i)->host;
 
     test_places ();
+    test_before ();
     test_owner ();
     test_record ();
     test_notes ();
