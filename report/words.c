@@ -219,6 +219,9 @@ json_t *words_steps (const struct finding *x, const struct fabric *f)
         add_step (steps, "leave its cable: that is not the cause");
     }
     else {
+        if (x->basis == BASIS_LOSS || x->basis == BASIS_SLOW)
+            add_step (steps, "read the error counters of the ports: pmm fabric "
+                             "check");
         add_cable_steps (steps, x, f);
         if (x->kind == FINDING_HOST_END)
             add_host_steps (steps, x, nodes);

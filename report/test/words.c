@@ -72,6 +72,13 @@ static void test_steps (void)
               "it; after the repair: pmm ledger rebase %s",
               f->link[leaf_link].id);
     is (words_do (&x, f, WORDS_STAFF), wanted);
+    x.basis = BASIS_SLOW;
+    snprintf (wanted, sizeof (wanted),
+              "read the error counters of the ports: pmm fabric check; reseat "
+              "the cable s1-0001/5 -- s2-0001/1 at both ends, then swap it; "
+              "after the repair: pmm ledger rebase %s", f->link[leaf_link].id);
+    is (words_do (&x, f, WORDS_STAFF), wanted);
+    x.basis = BASIS_BASELINE;
     x.kind = FINDING_NODE;
     x.nnodes = 1;
     x.loopback = LOOPBACK_UNTOLD;
