@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "ibquery/model/generate.h"
+#include "prolog/audit/parts.h"
 #include "tests/tap.h"
 
 static struct error err;
@@ -54,16 +55,21 @@ static ino_t age_index (int seconds)
     return stat ("pages/index.html", &st) == 0 ? st.st_ino : 0;
 }
 
-static bool index_has (const char *text)
+static bool page_has (const char *path, const char *text)
 {
     static char buf[1 << 20];
-    FILE *fp = fopen ("pages/index.html", "r");
+    FILE *fp = fopen (path, "r");
     size_t n = fp ? fread (buf, 1, sizeof (buf) - 1, fp) : 0;
 
     buf[n] = '\0';
     if (fp)
         fclose (fp);
     return strstr (buf, text) != NULL;
+}
+
+static bool index_has (const char *text)
+{
+    return page_has ("pages/index.html", text);
 }
 
 static void test (struct ledger *l, const struct fabric *f)
@@ -146,6 +152,28 @@ static void enter (struct ledger *l, struct fabric *f, int64_t time,
     pathset_destroy (ps);
 }
 
+/* The page of an audit, after two for jobs that found the same. */
+static void test_page (struct ledger *l, const struct fabric *f, int64_t now)
+{
+    const struct site site = { .reports = (char *)"pages",
+                               .reports_kept = 200 };
+    uint32_t link = f->port[f->endpoint[f->host[0].first].port].link;
+    struct finding x = {
+        .level = VERDICT_FAIL, .kind = FINDING_HOST_END, .excess_ns = 900,
+        .stderr_ns = 1, .expected_ns = 700, .suspect = &link, .nsuspects = 1,
+    };
+    struct verdict v = { .status = VERDICT_FAIL, .finding = &x,
+                         .nfindings = 1 };
+    struct page page = { .fabric = f, .verdict = &v };
+    char jobs[64];
+
+    snprintf (jobs, sizeof (jobs), "Jobs: %jd, %jd\\n",
+              (intmax_t)(now - 400), (intmax_t)(now - 300));
+    ok (reports_add (&site, l, 9, &page, &err) == 0
+            && page_has ("pages/audit-9.html", jobs),
+        "an audit's page has a ticket with the jobs, the newest last");
+}
+
 static void test_index (struct ledger *l, struct fabric *f)
 {
     const struct site site = { .reports = (char *)"pages",
@@ -172,6 +200,7 @@ static void test_index (struct ledger *l, struct fabric *f)
     enter (l, f, now - 500, false);
     enter (l, f, now - 400, true);
     enter (l, f, now - 300, true);
+    test_page (l, f, now);
     ledger_rebase (l, now - 200, f->link[1].id, "alice",
                    "new cable, see /home/alice/it and \"(/x)\"", &err);
     ok (write_index () == 1 && index_has ("a cable is 900 ns slow: h0001"),

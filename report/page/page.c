@@ -162,7 +162,7 @@ static json_t *cables_json (const struct page *p, const uint32_t *link,
 }
 
 /* Since when audits suspect the finding's likeliest cable without a break, and
- * in *jobs (new) the jobs whose nodes these measured; 0: not known.
+ * in *jobs (new) the jobs whose nodes these measured, the newest last; 0: not known.
  */
 static int64_t since_of (const struct page *p, const struct finding *f,
                          json_t **jobs)
@@ -186,7 +186,8 @@ static int64_t since_of (const struct page *p, const struct finding *f,
         if (job > 0 && !json_object_get (seen, key)
             && json_array_size (*jobs) < JOBS_MAX) {
             json_put (seen, key, json_true ());
-            json_add (*jobs, json_integer (job));
+            xcheck (json_array_insert_new (*jobs, 0, json_integer (job)) == 0
+                        ? *jobs : NULL);
         }
     }
     json_decref (seen);
