@@ -52,6 +52,7 @@
 #include "prolog/act/facts.h"
 #include "prolog/audit/partners.h"
 #include "prolog/serve/duty.h"
+#include "report/words.h"
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/sort.h"
@@ -193,7 +194,7 @@ static void enter (struct trial *t, struct pathset *ps, struct samples *s,
     t->leader[id] = cause.leader;
     for (size_t i = 0; i < n; i++)
         samples_add_host (s, host[i], true);
-    if (ledger_record (t->ledger, t->now, ps, s, v, &err) < 0)
+    if (ledger_record (t->ledger, t->now, ps, s, v, "says", &err) < 0)
         die (&err);
     free (host);
 }
@@ -231,21 +232,21 @@ static struct verdict *check (struct trial *t, struct pathset *ps,
 static void show (const struct trial *t, const struct pathset *ps,
                   const struct verdict *v, const char *about)
 {
-    char sentence[256];
+    char *says = words_sentence (v, t->f);
 
     printf ("#   hosts:");
     for (size_t i = 0; i < pathset_size (ps); i++)
         printf (" %s", pathset_endpoint (ps, i)->host);
     putchar ('\n');
 
-    verdict_sentence (v, t->truth.net, sentence, sizeof (sentence));
     printf ("#   audit%s%s: %s: %s; %zu links not judged\n",
             about ? " of " : "", about ? about : "",
-            verdict_status_name (v->status), sentence, v->nopen);
+            verdict_status_name (v->status), says, v->nopen);
+    free (says);
     for (size_t i = 0; i < v->nfindings; i++)
         printf ("#     %s %s %s of %zu + %zu + %zu: %.0f +- %.0f %s\n",
                 verdict_status_name (v->finding[i].level),
-                finding_words (&v->finding[i]),
+                finding_kind_name (v->finding[i].kind),
                 v->finding[i].nsuspects > 0
                     ? t->truth.net->link[v->finding[i].suspect[0]].id : "",
                 v->finding[i].nsuspects, v->finding[i].noneway,

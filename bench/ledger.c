@@ -131,7 +131,7 @@ static void enter (struct ledger *ledger, int64_t time, struct pathset *ps,
         die (&err);
     for (size_t i = 0; i < n; i++)
         samples_add_host (s, host[i], true);
-    if (ledger_record (ledger, time, ps, s, v ? v : sound, &err) < 0)
+    if (ledger_record (ledger, time, ps, s, v ? v : sound, "says", &err) < 0)
         die (&err);
     verdict_destroy (sound);
 }

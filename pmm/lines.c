@@ -76,7 +76,7 @@ const char *audit_line (const json_t *a)
            " by={why} {sentence}\n";
 }
 
-void print_audit (const json_t *a, size_t most, FILE *fp)
+void print_details (const json_t *a, size_t most, FILE *fp)
 {
     static const struct {
         const char *key, *format;
@@ -91,7 +91,6 @@ void print_audit (const json_t *a, size_t most, FILE *fp)
     json_t *v;
     size_t i;
 
-    print_line (a, audit_line (a), fp);
     if (json_is_string (json_object_get (a, "leader")))
         print_line (a, "  led by {leader}\n", fp);
     for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++) {
@@ -114,4 +113,10 @@ void print_audit (const json_t *a, size_t most, FILE *fp)
                      lists[k].key);
     }
     print_line (a, "  {probes probe}\n", fp);
+}
+
+void print_audit (const json_t *a, size_t most, FILE *fp)
+{
+    print_line (a, audit_line (a), fp);
+    print_details (a, most, fp);
 }

@@ -18,10 +18,11 @@
 void print_line (const json_t *object, const char *format, FILE *fp);
 
 /* The line of an audit of the ledger; the same with its findings, limits, silent
- * hosts, signs, faults and actions: at most so many of each.
+ * hosts, signs, faults and actions: at most so many of each; these alone.
  */
 const char *audit_line (const json_t *audit);
 void print_audit (const json_t *audit, size_t most, FILE *fp);
+void print_details (const json_t *audit, size_t most, FILE *fp);
 
 /* The text of a member; "-" if it has none. */
 const char *text_of (const json_t *object, const char *key);

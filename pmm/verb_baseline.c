@@ -16,6 +16,7 @@
 #include "pmm/verb.h"
 #include "prolog/audit/baseline.h"
 #include "report/report.h"
+#include "report/words.h"
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/site.h"
@@ -168,12 +169,15 @@ static void tell_slow (const struct inputs *in,
         const struct finding *f = &v->finding[i];
 
         if (f->basis == BASIS_CLASS && f->kind != FINDING_ROUTE
-            && judge_fails (opts, f->excess_ns, f->stderr_ns))
-            fprintf (stderr, "pmm baseline publish: %s%s is slow in this run: "
-                     "%+.0f ns over its class; repair it first, or is it "
-                     "longer than the others?\n",
-                     in->fabric->link[f->suspect[0]].id,
-                     f->nsuspects > 1 ? " or another" : "", f->excess_ns);
+            && judge_fails (opts, f->excess_ns, f->stderr_ns)) {
+            char *says = words_finding (f, in->fabric);
+
+            fprintf (stderr, "pmm baseline publish: in this run %s: repair it "
+                     "first, or is it longer than the others? (%s, %+.0f ns "
+                     "over its class)\n", says,
+                     in->fabric->link[f->suspect[0]].id, f->excess_ns);
+            free (says);
+        }
     }
     verdict_destroy (v);
 }

@@ -13,6 +13,7 @@
 #include "pmm/lines.h"
 #include "pmm/verb.h"
 #include "prolog/audit/baseline.h"
+#include "report/words.h"
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/terminal.h"
@@ -413,13 +414,17 @@ static int begin (struct inputs *in)
 static int add (struct inputs *in)
 {
     struct verdict *v;
+    char *says;
     int status;
 
     inputs_ledger (in, LEDGER_WRITE);
     v = need (judge (in->ps, in->plan, in->samples, in->base,
                      &in->thresholds, &fault));
-    if (ledger_record (in->ledger, now (), in->ps, in->samples, v, &fault) <= 0)
+    says = words_sentence (v, in->fabric);
+    if (ledger_record (in->ledger, now (), in->ps, in->samples, v, says, &fault)
+        <= 0)
         die ();
+    free (says);
     status = exit_status (v->status);
     verdict_destroy (v);
     return status;

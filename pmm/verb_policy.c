@@ -129,8 +129,9 @@ static void print_finding (const json_t *v, FILE *fp)
     fputc ('\n', fp);
 }
 
-/* With the newest `most` findings, signs and actions. */
-static void print_node (const json_t *v, size_t most, FILE *fp)
+/* What the decision is based on: the newest `most` findings, signs and actions.
+ */
+static void print_grounds (const json_t *v, size_t most, FILE *fp)
 {
     static const struct {
         const char *key, *format;
@@ -141,7 +142,6 @@ static void print_node (const json_t *v, size_t most, FILE *fp)
     };
     const json_t *item;
 
-    print_line (v, "{node}: {decision}: {why}\n", fp);
     if (*text_of (v, "reason"))
         print_line (v, "  Reason: {reason}\n", fp);
     if ((item = json_object_get (v, "left_out")))
@@ -159,6 +159,11 @@ static void print_node (const json_t *v, size_t most, FILE *fp)
                 print_finding (item, fp);
         }
     }
+}
+
+static void print_decision (const json_t *v, FILE *fp)
+{
+    print_line (v, "{node}: {decision}: {why}\n", fp);
 }
 
 /* That there is nothing to report. */
@@ -216,8 +221,10 @@ static void tell (struct inputs *in, const struct act_report *r,
     else {
         for (i = 0; i < d->nremarks; i++)
             fprintf (fp, "%s\n", d->remark[i]);
-        json_array_foreach (nodes, i, v)
-            print_node (v, name ? SIZE_MAX : 0, fp);
+        json_array_foreach (nodes, i, v) {
+            print_decision (v, fp);
+            print_grounds (v, name ? SIZE_MAX : 0, fp);
+        }
         if (i == 0 && d->nremarks == 0)
             print_calm (in->ledger, input->nnodes, fp);
     }
@@ -276,13 +283,43 @@ static void print_cable (const struct fabric *f, const char *id, FILE *fp)
         fprintf (fp, "  cable: %s\n", plugs);
 }
 
+/* What staff do about the newest finding of a node that is not OK; "": none. The
+ * caller frees it.
+ */
+static char *repair_of (struct inputs *in, const json_t *node)
+{
+    const json_t *list = json_object_get (node, "findings");
+    char *text = NULL;
+
+    for (size_t i = json_array_size (list); i-- > 0 && !text;) {
+        const json_t *found = json_array_get (list, i);
+        uint32_t link = fabric_find_link (in->fabric, text_of (found, "link"));
+        json_t *result;
+        struct verdict *v;
+
+        if (!strcmp (text_of (found, "level"),
+                     verdict_status_name (VERDICT_OK)))
+            continue;
+        result = need (ledger_result (in->ledger, json_int (found, "audit", 0),
+                                      &fault));
+        v = ledger_verdict (result, in->fabric, false);
+        for (size_t k = 0; k < v->nfindings && !text; k++)
+            for (size_t j = 0; j < v->finding[k].nsuspects && !text; j++)
+                if (v->finding[k].suspect[j] == link)
+                    text = words_do (&v->finding[k], in->fabric, WORDS_STAFF);
+        verdict_destroy (v);
+        json_decref (result);
+    }
+    return text ? text : xstrdup ("");
+}
+
 /* Print what a person is to do about a node. */
-static void print_todo (const struct decision *d, const json_t *node, FILE *fp)
+static void print_todo (struct inputs *in, const struct decision *d,
+                        const json_t *node)
 {
     static const char *const todo[] = {
         [POLICY_NONE] = "nothing",
-        [POLICY_NOTE] = "look at its adapter, port, cable and slot; after a "
-                        "repair: pmm ledger rebase",
+        [POLICY_NOTE] = "see what later audits find",
         [POLICY_WAIT] = "nothing: the service audits it again; at once: pmm "
                         "audit --nodes",
         [POLICY_DRAIN] = "nothing: the service drains it; at once: pmm policy "
@@ -295,16 +332,23 @@ static void print_todo (const struct decision *d, const json_t *node, FILE *fp)
     const json_t *actions = json_object_get (node, "actions");
     const json_t *last = json_array_get (actions,
                                          json_array_size (actions) - 1);
-    const char *of = d->kind == POLICY_WAIT               ? d->node
-                     : d->kind == POLICY_NOTE && d->link ? d->link
-                                                         : "";
+    bool drained = !strcmp (text_of (last, "action"),
+                            policy_kind_name (POLICY_DRAIN))
+                   && (d->kind == POLICY_NONE || d->kind == POLICY_NOTE
+                       || d->kind == POLICY_WAIT);
+    char *repair = repair_of (in, node);
+    FILE *fp = inputs_output (in);
 
-    if (!strcmp (text_of (last, "action"), policy_kind_name (POLICY_DRAIN))
-        && (d->kind == POLICY_NONE || d->kind == POLICY_NOTE
-            || d->kind == POLICY_WAIT))
-        fprintf (fp, "do: repair it; pmm audit --drained measures it then\n");
+    if (drained)
+        fprintf (fp, "do: %s; pmm audit --drained measures it then\n",
+                 *repair ? repair : "repair it");
+    else if (d->kind == POLICY_NOTE && *repair)
+        fprintf (fp, "do: %s\n", repair);
     else
-        fprintf (fp, "do: %s%s%s\n", todo[d->kind], *of ? " " : "", of);
+        fprintf (fp, "do: %s%s%s\n", todo[d->kind],
+                 d->kind == POLICY_WAIT ? " " : "",
+                 d->kind == POLICY_WAIT ? d->node : "");
+    free (repair);
 }
 
 /* What holds for the site, and so for what is done about its nodes. */
@@ -344,11 +388,12 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
             continue;
         node = node_json (&r->facts.input, d, faulty);
         if ((name || is_of (node, audit)) && n++ < TOLD) {
-            print_node (node, name ? TOLD : 0, fp);
+            print_decision (node, fp);
             if (n == 1)
                 print_remarks (&r->decisions, fp);
             print_cable (in->fabric, d->link, fp);
-            print_todo (d, node, fp);
+            print_todo (in, d, node);
+            print_grounds (node, name ? TOLD : 0, fp);
         }
         json_decref (node);
     }
@@ -386,43 +431,23 @@ static int64_t find_job (struct inputs *in, uint64_t job)
 }
 
 /* Print what to do about a finding, of which no node is suspected any more
- * unless it `may_be_host`.
+ * unless a host link is among its suspects.
  */
-static void print_finding_todo (const struct fabric *f, const json_t *finding,
-                                bool may_be_host, FILE *fp)
+static void print_finding_todo (const struct fabric *f, const struct finding *x,
+                                FILE *fp)
 {
-    const json_t *suspect
-        = json_array_get (json_object_get (finding, "suspects"), 0);
-    const char *id = text_of (suspect, "id");
-    uint32_t link = fabric_find_link (f, id);
-    char *name = link == FABRIC_NONE ? xstrdup (id) : words_link (f, link);
+    const char *id = f->link[*x->suspect].id;
+    char *todo = words_do (x, f, WORDS_STAFF);
 
     print_cable (f, id, fp);
-    if (!strcmp (text_of (finding, "kind"),
-                 finding_kind_name (FINDING_HOST_END)))
+    if (x->kind == FINDING_HOST_END)
         fprintf (fp, "do: see what later audits found: pmm ledger trend %s\n",
                  id);
     else
-        fprintf (fp, "do: for the fabric team%s: %s (%s)\n",
-                 may_be_host ? ", or at the end of its node"
-                             : "; no node is to blame", name, id);
-    free (name);
-}
-
-/* Whether a host link is among the suspects. */
-static bool may_be_host (const struct fabric *f, const json_t *finding)
-{
-    const json_t *v;
-    bool host = false;
-    size_t i;
-
-    json_array_foreach (json_object_get (finding, "suspects"), i, v) {
-        uint32_t link = fabric_find_link (f, text_of (v, "id"));
-
-        host |= link != FABRIC_NONE
-                && fabric_network (f)->link[link].kind == LINK_HOST;
-    }
-    return host;
+        fprintf (fp, "do: for the fabric team%s: %s\n",
+                 x->nnodes > 0 ? ", or at the end of its node"
+                               : "; no node is to blame", todo);
+    free (todo);
 }
 
 /* Print what to do about an audit: of what is no host's, and if no node is
@@ -431,17 +456,18 @@ static bool may_be_host (const struct fabric *f, const json_t *finding)
 static void print_audit_todo (const struct fabric *f, const json_t *audit,
                               bool told, FILE *fp)
 {
-    const json_t *findings = json_object_get (audit, "findings"), *v;
+    struct verdict *v = ledger_verdict (audit, f, false);
     bool calm = !strcmp (text_of (audit, "status"),
                          verdict_status_name (VERDICT_OK));
-    size_t i, n = 0;
+    size_t n = 0;
 
-    json_array_foreach (findings, i, v) {
-        bool host = may_be_host (f, v);
+    for (size_t i = 0; i < v->nfindings; i++) {
+        const struct finding *x = &v->finding[i];
 
-        if ((!told || !host) && n++ < TOLD)
-            print_finding_todo (f, v, host, fp);
+        if (x->nsuspects > 0 && (!told || x->nnodes == 0) && n++ < TOLD)
+            print_finding_todo (f, x, fp);
     }
+    verdict_destroy (v);
     if (!told && n == 0)
         fprintf (fp, "do: nothing%s\n",
                  calm ? "" : ": later audits measure these nodes again; pmm "
@@ -454,11 +480,12 @@ static void why_audit (struct inputs *in, const struct act_report *r,
     json_t *audit = need (ledger_audit (in->ledger, id, &fault));
     bool told;
 
-    print_audit (audit, TOLD, inputs_output (in));
+    print_line (audit, audit_line (audit), inputs_output (in));
     told = why_nodes (in, r, NULL, id) > 0;
     if (!told)
         print_remarks (&r->decisions, inputs_output (in));
     print_audit_todo (in->fabric, audit, told, inputs_output (in));
+    print_details (audit, TOLD, inputs_output (in));
     json_decref (audit);
 }
 
@@ -488,13 +515,6 @@ static void why_cable (struct inputs *in, uint32_t link)
              l->id);
     print_cable (f, l->id, fp);
     fprintf (fp, "suspected by %s\n", COUNTED (n, "audit"));
-    for (size_t i = n > TOLD ? n - TOLD : 0; i < n; i++) {
-        json_int_t id = json_int (json_array_get (found, i), "audit", 0);
-        json_t *audit = need (ledger_audit (in->ledger, id, &fault));
-
-        print_audit (audit, 0, fp);
-        json_decref (audit);
-    }
     if (n == 0)
         fputs ("do: nothing\n", fp);
     else if (host)
@@ -503,6 +523,13 @@ static void why_cable (struct inputs *in, uint32_t link)
     else
         fprintf (fp, "do: for the fabric team; after a repair pmm ledger "
                      "rebase %s\n", l->id);
+    for (size_t i = n > TOLD ? n - TOLD : 0; i < n; i++) {
+        json_int_t id = json_int (json_array_get (found, i), "audit", 0);
+        json_t *audit = need (ledger_audit (in->ledger, id, &fault));
+
+        print_audit (audit, 0, fp);
+        json_decref (audit);
+    }
     json_decref (found);
 }
 

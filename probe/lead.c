@@ -19,7 +19,9 @@
 #include "ibquery/links/traffic.h"
 #include "probe/identify.h"
 #include "probe/probe.h"
+#include "report/comment.h"
 #include "report/report.h"
+#include "report/words.h"
 #include "util/alloc.h"
 #include "util/file.h"
 #include "util/json.h"
@@ -439,9 +441,12 @@ static int reach_verdict (struct lead *ck, struct error *err)
     if (verdict_is_limited (ck->verdict) && ck->odd > 0)
         snprintf (result->sentence, sizeof (result->sentence), "%s",
                   ck->reason);
-    else
-        verdict_sentence (ck->verdict, pathset_network (ck->ps),
-                          result->sentence, sizeof (result->sentence));
+    else {
+        char *says = words_sentence (ck->verdict, ck->step->fabric);
+
+        snprintf (result->sentence, sizeof (result->sentence), "%s", says);
+        free (says);
+    }
     return 0;
 }
 
@@ -593,6 +598,9 @@ static int run (struct lead *ck, struct error *err)
         return -1;
     leave (ck, "verdict", write_verdict);
     leave (ck, NULL, write_result);
+    if (!ck->opts->audit)
+        comment_facts (ck->verdict, ck->step->fabric, result->sentence,
+                       sizeof (result->sentence));
     return 0;
 }
 

@@ -32,7 +32,7 @@ struct lead_options {
 
 struct lead_result {
     enum verdict_status status;
-    char sentence[256];
+    char sentence[256]; /* with facts for comments, if it is no audit's */
     char *plan;    /* JSON, one line; NULL if not wanted */
     char *samples; /* likewise; NULL if nothing was measured */
     bool left;     /* the samples are in the output directory, too */

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "report/words.h"
 #include "util/alloc.h"
 #include "util/text.h"
 
-#define DELAYS "delays"
 #define MARK "pmm: "
 
 enum { EXCESS_MAX_NS = 1000000000 };
@@ -30,12 +30,12 @@ static const char *const kind_names[] = {
 
 enum { KINDS = sizeof (kind_names) / sizeof (kind_names[0]) };
 
-/* The words of an audit's entry, in their order; the excess is the last. */
-static const struct comment_word {
+/* The facts of an entry, in their order. */
+static const struct comment_fact {
     const char *key;
-    enum { COUNT, KIND, NAME, LINK_ID, HOST } type;
+    enum { COUNT, KIND, NAME, LINK_ID, HOST, EXCESS } type;
     size_t offset;
-} words[] = {
+} facts[] = {
     { "links=", COUNT, offsetof (struct comment, links) },
     { "rounds=", COUNT, offsetof (struct comment, rounds) },
     { "worst=", NAME, offsetof (struct comment, worst) },
@@ -44,9 +44,12 @@ static const struct comment_word {
     { "link=", LINK_ID, offsetof (struct comment, link) },
     { "or=", COUNT, offsetof (struct comment, others) },
     { "node=", HOST, offsetof (struct comment, node) },
+    { "excess=", EXCESS, offsetof (struct comment, excess_ns) },
 };
 
-enum { WORDS = sizeof (words) / sizeof (words[0]), WORST = 2 };
+enum { FACTS = sizeof (facts) / sizeof (facts[0]) };
+
+static const char loses[] = "loses", delays[] = "delays";
 
 /* Copy a name, cut to size; bytes that are not allowed become '_'. */
 static void set_name (char name[COMMENT_NAME_MAX], const char *s)
@@ -75,23 +78,21 @@ static bool is_link_id (const char *s)
  * Writing
  */
 
-void comment_of_audit (struct comment *c, int64_t audit,
-                       const struct verdict *v, const struct fabric *f)
+/* What separates texts of a field, and fields of sacct, becomes a comma. */
+static void set_text (struct comment *c, const char *text)
 {
-    const struct finding *x = v->finding;
+    snprintf (c->text, sizeof (c->text), "%s", text);
+    for (char *s = text_clean (c->text); *s; s++)
+        if (*s == ';' || *s == '|')
+            *s = ',';
+}
+
+static void set_finding (struct comment *c, const struct finding *x,
+                         const struct fabric *f)
+{
     const struct fabric_link *link;
     bool b_is_host;
 
-    *c = (struct comment){
-        .source = COMMENT_AUDIT,
-        .status = v->status,
-        .audit = audit,
-        .links = v->links,
-        .rounds = v->rounds,
-        .excess_ns = NAN,
-    };
-    if (v->nfindings == 0 || verdict_is_limited (v))
-        return;
     c->found = true;
     c->kind = x->kind;
     c->excess_ns = x->excess_ns;
@@ -113,59 +114,97 @@ void comment_of_audit (struct comment *c, int64_t audit,
         set_name (c->node, x->node[0]);
 }
 
-void comment_of_check (struct comment *c, enum verdict_status status,
-                       const char *sentence)
+void comment_of_audit (struct comment *c, int64_t audit,
+                       const struct verdict *v, const struct fabric *f)
 {
-    struct verdict_phrase p;
+    bool found = v->nfindings > 0 && !verdict_is_limited (v);
+    char *says = found ? words_sentence (v, f) : NULL;
+    char *todo = found ? words_do (v->finding, f, WORDS_JOB) : NULL;
+    char *text = found ? xasprintf ("%s: %s", says, todo) : NULL;
 
-    *c = (struct comment){ .source = COMMENT_CHECK, .status = status,
-                           .excess_ns = NAN };
-    snprintf (c->text, sizeof (c->text), "%s", sentence);
-    text_clean (c->text);
-    for (char *s = c->text; *s; s++)
-        if (*s == ';' || *s == '|') /* our separator and that of sacct */
-            *s = ',';
-    if (!verdict_phrase_read (&p, c->text) || !is_link_id (p.id)
-        || fabs (p.excess_ns) > EXCESS_MAX_NS)
-        return;
-    set_name (c->link, p.id);
-    c->excess_ns = p.excess_ns;
-    if (verdict_phrase_is_ambiguous (&p))
-        c->others = p.others > 0 ? p.others : 1;
-    else if (!strcmp (p.words, finding_kind_name (FINDING_HOST_END))
-             && text_is_hostname (p.name))
-        set_name (c->node, p.name);
+    *c = (struct comment){
+        .source = COMMENT_AUDIT,
+        .status = v->status,
+        .audit = audit,
+        .links = v->links,
+        .rounds = v->rounds,
+        .excess_ns = NAN,
+    };
+    if (found) {
+        set_text (c, text);
+        set_finding (c, v->finding, f);
+    }
+    free (says);
+    free (todo);
+    free (text);
+}
+
+/* Append the facts to a text of at most size bytes, its NUL included, cutting
+ * what is too long of the text, never of them.
+ */
+static void add_facts (const struct comment *c, char *buf, size_t size)
+{
+    char list[COMMENT_ENTRY_MAX + 1] = "", *p = list;
+    char *end = list + sizeof (list);
+    bool audit = c->source == COMMENT_AUDIT;
+    size_t used = strlen (buf), room;
+
+    /* all of them together are shorter than COMMENT_ENTRY_MAX */
+    for (size_t i = 0; i < FACTS; i++) {
+        const char *key = facts[i].key, *between = p > list ? " " : "";
+        const char *at = (const char *)c + facts[i].offset;
+
+        if (facts[i].type == COUNT) {
+            uint64_t n = *(const uint64_t *)at;
+
+            if (n > 0 || (audit && at != (const char *)&c->others))
+                p += snprintf (p, end - p, "%s%s%" PRIu64, between, key, n);
+        }
+        else if (!c->found)
+            continue;
+        else if (facts[i].type == KIND)
+            p += snprintf (p, end - p, "%s%s%s", between, key,
+                           kind_names[c->kind]);
+        else if (facts[i].type != EXCESS && *at
+                 && (audit || facts[i].type != NAME))
+            p += snprintf (p, end - p, "%s%s%s", between, key, at);
+        else if (facts[i].type == EXCESS && isnan (c->excess_ns))
+            p += snprintf (p, end - p, "%s%s%s", between, key,
+                           c->delays ? delays : loses);
+        else if (facts[i].type == EXCESS)
+            p += snprintf (p, end - p, "%s%s%+.0f", between, key,
+                           c->excess_ns);
+    }
+    room = size - strlen (list) - sizeof (" []");
+    if (p > list)
+        snprintf (buf + (used < room ? used : room),
+                  size - (used < room ? used : room), " [%s]", list);
+}
+
+void comment_facts (const struct verdict *v, const struct fabric *f, char *buf,
+                    size_t size)
+{
+    struct comment c = { .source = COMMENT_CHECK, .excess_ns = NAN };
+
+    if (v->nfindings > 0 && !verdict_is_limited (v)) {
+        set_finding (&c, v->finding, f);
+        add_facts (&c, buf, size);
+    }
 }
 
 void comment_format (const struct comment *c, char *buf)
 {
     const char *status = verdict_status_name (c->status);
-    char *end = buf + COMMENT_ENTRY_MAX + 1;
-    char *p = buf;
+    const char *between = *c->text ? " " : "";
 
     if (c->source == COMMENT_CHECK) {
-        snprintf (buf, COMMENT_ENTRY_MAX + 1, MARK "check %s %s", status,
-                  c->text);
+        snprintf (buf, COMMENT_ENTRY_MAX + 1, MARK "check %s%s%s", status,
+                  between, c->text);
         return;
     }
-    /* all parts together are shorter than COMMENT_ENTRY_MAX */
-    p += snprintf (p, end - p, MARK "audit %" PRId64 " %s", c->audit, status);
-    for (size_t i = 0; i < (c->found ? WORDS : WORST); i++) {
-        const char *at = (const char *)c + words[i].offset;
-        uint64_t count = words[i].type == COUNT ? *(const uint64_t *)at : 0;
-
-        if (words[i].type == KIND)
-            p += snprintf (p, end - p, " %s%s", words[i].key,
-                           kind_names[c->kind]);
-        else if (words[i].type == COUNT && (count > 0 || i < WORST))
-            p += snprintf (p, end - p, " %s%" PRIu64, words[i].key, count);
-        else if (words[i].type != COUNT && (*at || i == WORST))
-            p += snprintf (p, end - p, " %s%s", words[i].key, at);
-    }
-    if (c->found && isnan (c->excess_ns))
-        snprintf (p, end - p, " %s messages", c->delays ? DELAYS : "loses");
-    else if (c->found)
-        snprintf (p, end - p, " %+.0f ns", c->excess_ns);
+    snprintf (buf, COMMENT_ENTRY_MAX + 1, MARK "audit %" PRId64 " %s%s%s",
+              c->audit, status, between, c->text);
+    add_facts (c, buf, COMMENT_ENTRY_MAX + 1);
 }
 
 /*
@@ -206,29 +245,20 @@ static bool take_status (const char **s, enum verdict_status *status)
     return false;
 }
 
-/* A word of an audit. Unknown words are from a later version: ignore them. */
-static bool set_word (struct comment *c, const char *word)
+/* A fact. Unknown ones are from a later version: ignore them. */
+static bool set_fact (struct comment *c, const char *word)
 {
     size_t i = 0, k = 0;
     const char *value;
     char *to;
-    double ns;
 
-    c->delays |= !strcasecmp (word, DELAYS);
-    if (*word == '+' || *word == '-') {
-        if (text_double (word + 1, 0, EXCESS_MAX_NS, &ns) < 0)
-            return false;
-        c->excess_ns = *word == '-' ? -ns : ns;
-        return true;
-    }
-    while (i < WORDS && strncmp (word, words[i].key, strlen (words[i].key)))
+    while (i < FACTS && strncmp (word, facts[i].key, strlen (facts[i].key)))
         i++;
-    if (i == WORDS)
+    if (i == FACTS)
         return true;
-    value = word + strlen (words[i].key);
-    to = (char *)c + words[i].offset;
-    c->found = c->found || i == WORST;
-    switch (words[i].type) {
+    value = word + strlen (facts[i].key);
+    to = (char *)c + facts[i].offset;
+    switch (facts[i].type) {
     case COUNT:
         return text_u64 (value, 0, UINT32_MAX, (uint64_t *)to) == 0;
     case KIND:
@@ -236,6 +266,11 @@ static bool set_word (struct comment *c, const char *word)
             k++;
         c->kind = (enum finding_kind)(k < KINDS ? k : 0);
         return k < KINDS;
+    case EXCESS:
+        c->delays = !strcmp (value, delays);
+        return c->delays || !strcmp (value, loses)
+               || text_double (value + (*value == '+'), -EXCESS_MAX_NS,
+                               EXCESS_MAX_NS, &c->excess_ns) == 0;
     case LINK_ID:
         if (!is_link_id (value))
             return false;
@@ -244,17 +279,59 @@ static bool set_word (struct comment *c, const char *word)
         break;
     }
     set_name (to, value);
-    return words[i].type != HOST || text_is_hostname (to);
+    c->found |= to == c->worst;
+    return facts[i].type != HOST || text_is_hostname (to);
+}
+
+/* Where the facts of a text begin, with the space before them; its length: it
+ * has none.
+ */
+static size_t facts_at (const char *text)
+{
+    const char *at = strrchr (text, '[');
+    size_t len = strlen (text);
+
+    if (!at || text[len - 1] != ']')
+        return len;
+    return (size_t)(at - text) - (at > text && at[-1] == ' ');
+}
+
+/* Take the facts at the end of a text. False if they are damaged. */
+static bool take_facts (struct comment *c, const char *text)
+{
+    char list[COMMENT_ENTRY_MAX + 1], word[2 * COMMENT_NAME_MAX];
+    const char *rest = text + facts_at (text);
+
+    snprintf (list, sizeof (list), "%s", rest + strspn (rest, " ["));
+    list[strcspn (list, "]")] = '\0';
+    for (rest = list; take_word (&rest, word, sizeof (word));)
+        if (!set_fact (c, word))
+            return false;
+    return true;
+}
+
+void comment_of_check (struct comment *c, enum verdict_status status,
+                       const char *sentence)
+{
+    const struct comment none = { .source = COMMENT_CHECK, .status = status,
+                                  .excess_ns = NAN };
+
+    *c = none;
+    if (!take_facts (c, sentence))
+        *c = none;
+    set_text (c, sentence);
 }
 
 /* Parse an entry, without its mark. */
 static bool parse (const char *s, size_t len, struct comment *c)
 {
     char entry[COMMENT_ENTRY_MAX + 1];
-    char word[2 * COMMENT_NAME_MAX] = "";
+    char word[COMMENT_NAME_MAX];
     const char *rest = entry;
     enum verdict_status status;
+    bool damaged;
     uint64_t id;
+    size_t at;
 
     if (len > COMMENT_ENTRY_MAX)
         return false;
@@ -273,10 +350,11 @@ static bool parse (const char *s, size_t len, struct comment *c)
         || !take_status (&rest, &c->status))
         return false;
     c->audit = (int64_t)id;
-    while (take_word (&rest, word, sizeof (word)))
-        if (!set_word (c, word))
-            return false;
-    return true;
+    at = facts_at (rest);
+    damaged = !take_facts (c, rest);
+    entry[(size_t)(rest - entry) + at] = '\0';
+    set_text (c, rest + strspn (rest, " "));
+    return !damaged;
 }
 
 /* The length of the text at s, up to a separator: ours, or a newline of another

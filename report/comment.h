@@ -4,18 +4,20 @@
  *
  * Made by audits and by pmm-comment. Read by history.c. Format: an entry is
  *
- *     pmm: audit 57 FAIL links=412 rounds=9 worst=h0018_mlx5_0/1 to=leaf3/7
- *         kind=host link=ec0d9a0300ec8240/1 or=2 node=h0018 +412 ns
+ *     pmm: audit 57 FAIL a cable is 412 ns slow: h0018's: leave out h0018, or
+ *         send this to your support [links=412 rounds=9 worst=h0018_mlx5_0/1
+ *         to=leaf3/7 kind=host link=ec0d9a0300ec8240/1 node=h0018 excess=+412]
  *     pmm: check OK 24 links by 36 probes in 9 rounds, 8 nodes
  *
- * on one line of printable ASCII, at most COMMENT_ENTRY_MAX bytes. The words
- * from worst= on describe the worst finding, if there is any: both ends and the
- * id of its likeliest suspect, how many others explain it as well (or=), the
- * node whose host end it is (node=), and the excess or "loses messages". If the
- * cause is a switch (kind=switch or kind=route), worst= names it and there is
- * no to=. The text of a check is its sentence. Names are the fabric's; a byte
- * that is not allowed in a name here, such as the space in "leaf 3", becomes
- * '_'.
+ * on one line of printable ASCII, at most COMMENT_ENTRY_MAX bytes. The words are
+ * for people. Programs read the facts in brackets at the end. Those from worst=
+ * on are of the worst finding, if there is any: both ends and the id of its
+ * likeliest suspect, how many others explain it as well (or=), the node whose
+ * host end it is (node=), and the excess, or "loses" or "delays" messages. If
+ * the cause is a switch (kind=switch or kind=route), worst= names it and there
+ * is no to=. A check has neither links=, rounds=, worst= nor to=. Names are the
+ * fabric's; a byte that is not allowed in a name here, such as the space in
+ * "leaf 3", becomes '_'.
  *
  * A field may hold the texts of several tools, separated by COMMENT_BETWEEN.
  * They are not on lines of their own, because sacct -P and scontrol -o print a
@@ -63,16 +65,19 @@ struct comment {
     bool delays;                 /* no excess: it delays messages, rather than
                                     loses them */
 
-    char text[COMMENT_TEXT_MAX]; /* of a check: its sentence */
+    char text[COMMENT_TEXT_MAX]; /* for people; of a check with its facts */
 };
 
 /* The entry of an audit with this verdict; f names the links. */
 void comment_of_audit (struct comment *c, int64_t audit,
                        const struct verdict *v, const struct fabric *f);
 
-/* The entry of a check. The sentence is from verdict_sentence; what it says
- * about a link is taken from it.
+/* Append to a check's sentence in buf the facts of its finding, if there is one.
  */
+void comment_facts (const struct verdict *v, const struct fabric *f, char *buf,
+                    size_t size);
+
+/* The entry of a check, whose sentence may end with facts. */
 void comment_of_check (struct comment *c, enum verdict_status status,
                        const char *sentence);
 

@@ -15,7 +15,4 @@
  */
 void report_text (const struct verdict *v, const struct fabric *f, FILE *fp);
 
-/* "slower than in the baseline": what a finding's excess is against. */
-const char *report_against (enum finding_basis basis);
-
 #endif /* REPORT_REPORT_H */

@@ -12,41 +12,8 @@
 
 enum { SUSPECTS_SHOWN = 8 };
 
-static const char *const against[] = {
-    [BASIS_BASELINE] = "slower than in the baseline",
-    [BASIS_CLASS] = "slower than its class; that may be its length",
-    [BASIS_COUNTER] = "slower than its class, and counts errors",
-    [BASIS_WIDTH] = "slower than its class, and lacks lanes",
-    [BASIS_SPEED] = "slower than its class, and its lanes are, too",
-    [BASIS_TRAFFIC] = "not judged",
-    [BASIS_LOOPBACK] = "its own loopback is slower than in the baseline",
-    [BASIS_LOSS] = "loses messages",
-    [BASIS_SLOW] = "delays some messages",
-};
-
-const char *report_against (enum finding_basis basis)
-{
-    return against[basis];
-}
-
-/* The excess, and against what. */
-static void print_excess (const struct finding *f, FILE *fp)
-{
-    if (isnan (f->excess_ns))
-        return;
-    fprintf (fp, ": %+.0f ns (+-%.0f)", f->excess_ns, f->stderr_ns);
-    /* that of a route is of round trips, and has either sign */
-    if (f->kind == FINDING_ROUTE)
-        fprintf (fp, " there and back");
-    else if (!isnan (f->expected_ns))
-        fprintf (fp, " over an expected %.0f ns, %s", f->expected_ns,
-                 against[f->basis]);
-    else
-        fprintf (fp, ", %s", against[f->basis]);
-}
-
-static void print_links (const struct finding *f, const uint32_t *list,
-                         size_t n, const char *first, const char *next,
+static void print_links (const uint32_t *list, size_t n, const char *first,
+                         const char *next, const char *excess,
                          const struct fabric *fab, FILE *fp)
 {
     for (size_t i = 0; i < n; i++) {
@@ -62,8 +29,8 @@ static void print_links (const struct finding *f, const uint32_t *list,
                  PORT_NAME (fab, link->a), PORT_NAME (fab, link->b), link->id,
                  link->internal ? ", no cable: within a chassis or card"
                                 : "");
-        if (i == 0 && !*first)
-            print_excess (f, fp);
+        if (i == 0 && !*first && excess)
+            fprintf (fp, ": %s", excess);
         fputc ('\n', fp);
         if (*fabric_plugs (fab, list[i], plugs))
             fprintf (fp, "pmm:     cable: %s\n", plugs);
@@ -73,14 +40,15 @@ static void print_links (const struct finding *f, const uint32_t *list,
 static void print_details (const struct finding *f, const struct fabric *fab,
                            FILE *fp)
 {
-    char *todo = words_do (f);
+    char *todo = words_do (f, fab, WORDS_JOB), *excess = words_excess (f);
 
     fprintf (fp, "pmm:   do: %s\n", todo);
-    print_links (f, f->suspect, f->nsuspects, "", "or ", fab, fp);
+    print_links (f->suspect, f->nsuspects, "", "or ", excess, fab, fp);
     if (f->basis != BASIS_TRAFFIC)
-        print_links (f, f->oneway, f->noneway, "or, in one direction, ",
-                     "or, in one direction, ", fab, fp);
+        print_links (f->oneway, f->noneway, "or, in one direction, ",
+                     "or, in one direction, ", NULL, fab, fp);
     fprintf (fp, "pmm:   %s\n", f->why);
+    free (excess);
     free (todo);
 }
 
@@ -112,16 +80,6 @@ static void print_measured (const struct verdict *v, FILE *fp)
     fputc ('\n', fp);
 }
 
-/* The first line, if no finding is as bad as the verdict. */
-static const char *headline (const struct verdict *v)
-{
-    if (v->status != VERDICT_OK && v->reason < v->nlimits)
-        return v->limit[v->reason];
-    return v->status != VERDICT_OK ? "it could not be judged"
-           : v->probes > 0         ? "nothing is slow"
-                                   : "nothing was measured";
-}
-
 void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
 {
     const char *rail = verdict_rail (v, fabric_network (f));
@@ -130,7 +88,7 @@ void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
     for (size_t i = 0; i < v->nfindings; i++)
         worst |= v->finding[i].level == v->status;
     if (!worst)
-        print_level (v->status, headline (v), fp);
+        print_level (v->status, words_headline (v), fp);
     for (size_t i = 0; i < v->nfindings; i++) {
         char *words = words_finding (&v->finding[i], f);
 

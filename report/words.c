@@ -2,14 +2,34 @@
 #include "config.h"
 #include "report/words.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "util/alloc.h"
+#include "util/json.h"
 #include "util/text.h"
 
-enum { NAMED = 3, TIME = 32 };
+enum { NAMED = 3, LISTED = 8, TIME = 32 };
+
+static const char *const against[] = {
+    [BASIS_BASELINE] = "slower than in the baseline",
+    [BASIS_CLASS] = "slower than its class; that may be its length",
+    [BASIS_COUNTER] = "slower than its class, and counts errors",
+    [BASIS_WIDTH] = "slower than its class, and lacks lanes",
+    [BASIS_SPEED] = "slower than its class, and its lanes are, too",
+    [BASIS_TRAFFIC] = "not judged",
+    [BASIS_LOOPBACK] = "its own loopback is slower than in the baseline",
+    [BASIS_LOSS] = "loses messages",
+    [BASIS_SLOW] = "delays some messages",
+};
+
+const char *words_against (enum finding_basis basis)
+{
+    return against[basis];
+}
 
 char *words_link (const struct fabric *f, uint32_t link)
 {
@@ -68,26 +88,34 @@ static char *nodes_of (const struct finding *x)
     return nodes ? nodes : xstrdup ("?");
 }
 
+/* "is 1.0 us slow" */
+static const char *fault_text (enum finding_basis basis, double excess_ns,
+                               char text[2 * TIME])
+{
+    char time[TIME];
+
+    if (basis == BASIS_LOSS || basis == BASIS_SLOW)
+        return against[basis];
+    snprintf (text, 2 * TIME, "is %s slow", time_text (excess_ns, time));
+    return text;
+}
+
 static char *of_cable (const struct finding *x, const struct fabric *f)
 {
     size_t n = x->nsuspects + x->noneway;
     bool inside = x->nsuspects > 0 && f->link[x->suspect[0]].internal;
-    char *names = names_of (x, f), *text, time[TIME], what[2 * TIME];
+    char *names = names_of (x, f), *text, what[2 * TIME], fault[2 * TIME];
 
     if (n > NAMED)
         snprintf (what, sizeof (what), "one of %zu cables", n);
     else
         snprintf (what, sizeof (what), "%s", inside ? "a link" : "a cable");
 
-    if (x->basis == BASIS_LOSS)
-        text = xasprintf ("%s loses messages: %s", what, names);
-    else if (x->basis == BASIS_SLOW)
-        text = xasprintf ("%s delays some messages: %s", what, names);
-    else if (x->basis == BASIS_TRAFFIC)
+    if (x->basis == BASIS_TRAFFIC)
         text = xasprintf ("others' traffic hides %s: %s", what, names);
     else
-        text = xasprintf ("%s is %s slow: %s", what,
-                          time_text (x->excess_ns, time), names);
+        text = xasprintf ("%s %s: %s", what,
+                          fault_text (x->basis, x->excess_ns, fault), names);
     free (names);
     return text;
 }
@@ -115,10 +143,109 @@ char *words_finding (const struct finding *x, const struct fabric *f)
     return text;
 }
 
-char *words_do (const struct finding *x)
+__attribute__ ((format (printf, 2, 3))) static void
+add_step (json_t *steps, const char *fmt, ...)
 {
-    char *nodes, *text;
+    char *text;
+    va_list ap;
 
+    va_start (ap, fmt);
+    text = xvasprintf (fmt, ap);
+    va_end (ap);
+    json_add (steps, json_string (text_clean (text)));
+    free (text);
+}
+
+static void add_cable_steps (json_t *steps, const struct finding *x,
+                             const struct fabric *f)
+{
+    const struct fabric_link *l = x->nsuspects > 0 ? &f->link[*x->suspect]
+                                                   : NULL;
+    bool one = l && x->nsuspects + x->noneway == 1;
+    char *name = one ? words_link (f, *x->suspect) : NULL;
+
+    if (l && l->internal)
+        add_step (steps, "ask the maker of the switch or card: this link has "
+                         "no cable");
+    else if (one && l->kind == LINK_HOST)
+        add_step (steps, "reseat %s cable at both ends, then swap it", name);
+    else if (one)
+        add_step (steps, "reseat the cable %s at both ends, then swap it",
+                  name);
+    else
+        add_step (steps, "reseat the plugs of the first cable, then of the "
+                         "next; swap the one that stays slow");
+    free (name);
+}
+
+static void add_host_steps (json_t *steps, const struct finding *x,
+                            const char *nodes)
+{
+    if (x->loopback == LOOPBACK_FAST) {
+        add_step (steps, "try another port of the switch; the adapter itself "
+                         "is fast");
+        return;
+    }
+    add_step (steps, "look at the adapter and PCIe slot of %s: width and speed "
+                     "(lspci)", nodes);
+    add_step (steps, "look at its software: clock governor, other processes, "
+                     "kernel");
+}
+
+json_t *words_steps (const struct finding *x, const struct fabric *f)
+{
+    const struct network *net = fabric_network (f);
+    json_t *steps = xcheck (json_array ());
+    char *nodes = nodes_of (x);
+
+    if (x->basis == BASIS_TRAFFIC)
+        add_step (steps, "measure again when %s %s less: nothing is known to "
+                         "be wrong", x->nnodes > 0 ? nodes : "others",
+                  x->nnodes > 0 ? "sends and receives" : "send");
+    else if (x->kind == FINDING_ROUTE) {
+        add_step (steps, "read the fabric again (pmm fabric read): the "
+                         "snapshot may be old");
+        add_step (steps, "ask the subnet manager for the tables of the "
+                         "switches on this path");
+    }
+    else if (x->kind == FINDING_SWITCH)
+        for (size_t i = 0; i < x->nsw; i++)
+            add_step (steps, "look at switch %s (%s): temperature, firmware, "
+                             "load; all of its cables are slow alike, so it is "
+                             "none of them", net->sw[x->sw[i]].name,
+                      net->sw[x->sw[i]].id);
+    else if (x->kind == FINDING_NODE) {
+        add_host_steps (steps, x, nodes);
+        add_step (steps, "leave its cable: that is not the cause");
+    }
+    else {
+        if (x->basis == BASIS_LOSS || x->basis == BASIS_SLOW)
+            add_step (steps, "read the error counters of the ports: pmm fabric "
+                             "check");
+        add_cable_steps (steps, x, f);
+        if (x->kind == FINDING_HOST_END)
+            add_host_steps (steps, x, nodes);
+        add_step (steps, "after the repair: pmm ledger rebase %s",
+                  x->nsuspects == 1 ? net->link[*x->suspect].id : "CABLE");
+    }
+    free (nodes);
+    return steps;
+}
+
+char *words_do (const struct finding *x, const struct fabric *f,
+                enum words_for who)
+{
+    char *nodes, *text = NULL;
+    json_t *steps, *v;
+    size_t i;
+
+    if (who == WORDS_STAFF) {
+        steps = words_steps (x, f);
+        json_array_foreach (steps, i, v)
+            text = append (text, "; ", xstrdup (json_string_value (v)));
+        json_decref (steps);
+        return text;
+    }
     if (x->basis == BASIS_TRAFFIC)
         return xstrdup ("check again when others send less; nothing is known "
                         "to be wrong");
@@ -127,5 +254,192 @@ char *words_do (const struct finding *x)
     nodes = nodes_of (x);
     text = xasprintf ("leave out %s, or send this to your support", nodes);
     free (nodes);
+    return text;
+}
+
+char *words_excess (const struct finding *x)
+{
+    if (isnan (x->excess_ns))
+        return NULL;
+    /* that of a route is of round trips, and has either sign */
+    if (x->kind == FINDING_ROUTE)
+        return xasprintf ("%+.0f ns (+-%.0f) there and back", x->excess_ns,
+                          x->stderr_ns);
+    if (isnan (x->expected_ns))
+        return xasprintf ("%+.0f ns (+-%.0f), %s", x->excess_ns, x->stderr_ns,
+                          against[x->basis]);
+    return xasprintf ("%+.0f ns (+-%.0f) over an expected %.0f ns, %s",
+                      x->excess_ns, x->stderr_ns, x->expected_ns,
+                      against[x->basis]);
+}
+
+const char *words_headline (const struct verdict *v)
+{
+    if (v->status != VERDICT_OK && v->reason < v->nlimits)
+        return v->limit[v->reason];
+    return v->status != VERDICT_OK ? "it could not be judged"
+           : v->probes > 0         ? "nothing is slow"
+                                   : "nothing was measured";
+}
+
+/* What was measured, where nothing was found. */
+static char *measured_text (const struct verdict *v)
+{
+    char *text;
+
+    if (v->probes == 0)
+        return xasprintf ("%s, nothing to measure", COUNTED (v->nodes, "node"));
+    text = xasprintf ("%s by %s", COUNTED (v->links, "link"),
+                      COUNTED (v->probes, "probe"));
+    text = append (text, " in ", xasprintf ("%s, %s",
+                                            COUNTED (v->rounds, "round"),
+                                            COUNTED (v->nodes, "node")));
+    return append (text, "; ",
+                   xasprintf ("%.0f %% of the links resolved",
+                              v->links ? floor (100. * (double)v->separable
+                                                / (double)v->links)
+                                       : 100));
+}
+
+char *words_sentence (const struct verdict *v, const struct fabric *f)
+{
+    char *text;
+
+    if (verdict_is_limited (v))
+        return xstrdup (v->limit[v->reason]);
+    if (v->nfindings == 0)
+        return measured_text (v);
+    text = words_finding (v->finding, f);
+    if (v->nfindings > 1)
+        text = append (text, ", and ",
+                       xasprintf ("%s%s",
+                                  COUNTED (v->nfindings - 1, "more finding"),
+                                  verdict_rail (v, fabric_network (f))
+                                      ? " of this rail" : ""));
+    return text_clean (text);
+}
+
+char *words_cable (const struct words_drain *d)
+{
+    char fault[2 * TIME];
+
+    return xasprintf ("%.63s%s%.32s's cable %s: reseat it, then swap it",
+                      d->host, *d->port ? " " : "", d->port,
+                      fault_text (d->basis, d->excess_ns, fault));
+}
+
+char *words_drain (const struct words_drain *d)
+{
+    char *text = append (words_cable (d), "; ",
+                         xasprintf ("audit %" PRIu64 ", link %.32s", d->audit,
+                                    d->link));
+
+    if (d->basis != BASIS_LOSS)
+        text = append (text, ", ", xasprintf ("%+.0f ns", d->excess_ns));
+    if (isfinite (d->expected_ns) && d->basis != BASIS_LOSS)
+        text = append (text, " over its ",
+                       xasprintf ("%.0f ns", d->expected_ns));
+    return text;
+}
+
+const char *words_after (const char *event)
+{
+    return !strcmp (event, "trouble")   ? "pmm doctor; journalctl -u pmm-audit"
+           : !strcmp (event, "blocked") ? "pmm policy explain; pmm doctor"
+                                        : NULL;
+}
+
+static void print_places (const struct finding *x, const struct fabric *f,
+                          const char *const *label, FILE *fp)
+{
+    size_t n = x->nsuspects + x->noneway;
+    char plugs[FABRIC_PLUGS];
+
+    for (size_t i = 0; i < n && i < LISTED; i++) {
+        uint32_t link = i < x->nsuspects ? x->suspect[i]
+                                         : x->oneway[i - x->nsuspects];
+        const struct fabric_link *l = &f->link[link];
+
+        fprintf (fp, "%s %s -- %s (%s)", i ? "   or:" : "Where:",
+                 PORT_NAME (f, l->a), PORT_NAME (f, l->b), l->id);
+        if (label && *label[i])
+            fprintf (fp, ", label %s", label[i]);
+        if (*fabric_plugs (f, link, plugs))
+            fprintf (fp, ", %s", plugs);
+        fputc ('\n', fp);
+    }
+    if (n > LISTED)
+        fprintf (fp, "   or: %s\n", COUNTED (n - LISTED, "other"));
+}
+
+static const char *utc_text (int64_t time, char text[TIME])
+{
+    time_t t = (time_t)time;
+    struct tm tm;
+
+    if (t <= 0 || !gmtime_r (&t, &tm)
+        || strftime (text, TIME, "%Y-%m-%d %H:%M UTC", &tm) == 0)
+        *text = '\0';
+    return text;
+}
+
+static void print_times (const struct words_case *c, FILE *fp)
+{
+    char since[TIME], seen[TIME];
+
+    if (!*utc_text (c->since, since))
+        return;
+    fprintf (fp, "Since: %s", since);
+    if (*utc_text (c->seen, seen))
+        fprintf (fp, ", last seen %s", seen);
+    if (c->audits > 0)
+        fprintf (fp, ", in %s", COUNTED (c->audits, "audit"));
+    fputc ('\n', fp);
+}
+
+char *words_ticket (const struct finding *x, const struct fabric *f,
+                    const struct words_case *c)
+{
+    char *says = words_finding (x, f), *excess = words_excess (x), *text, *s;
+    json_t *steps = words_steps (x, f), *v;
+    size_t i, size;
+    FILE *fp = xcheck (open_memstream (&text, &size));
+
+    fprintf (fp, "%s: %s\n", verdict_status_name (x->level), says);
+    json_array_foreach (steps, i, v)
+        fprintf (fp, "%s %s\n", i ? "     " : "Do:  ", json_string_value (v));
+    print_places (x, f, c->label, fp);
+    print_times (c, fp);
+    json_array_foreach (c->jobs, i, v)
+        fprintf (fp, "%s%" JSON_INTEGER_FORMAT, i ? ", " : "Jobs: ",
+                 json_integer_value (v));
+    if (json_array_size (c->jobs) > 0)
+        fputc ('\n', fp);
+    for (i = 0; i < json_array_size (c->nodes) && i < LISTED; i++) {
+        const json_t *node = json_array_get (c->nodes, i);
+        const char *state = json_text (node, "state");
+
+        fprintf (fp, "Node: %s, %s\n", json_text (node, "node"),
+                 *state ? state
+                        : "not " WORDS_DRAINED " when this was written; now: "
+                          "sinfo -R");
+    }
+    if (c->muted)
+        fprintf (fp, "Muted: %s\n", c->muted);
+    if (*c->about)
+        fprintf (fp, "Found by: %s\n", c->about);
+    fprintf (fp, "Measured: %s%s%s\n", excess ? excess : "",
+             excess && x->why ? "; " : "", x->why ? x->why : "");
+    xcheck (fclose (fp) == 0 ? text : NULL);
+    for (s = text; (s = strchr (s, '\n')); s++) /* lines stay */
+        *s = '\0';
+    for (s = text; s < text + size; s += strlen (s) + 1)
+        text_clean (s);
+    for (s = text; s < text + size; s++)
+        if (!*s)
+            *s = '\n';
+    json_decref (steps);
+    free (says);
+    free (excess);
     return text;
 }

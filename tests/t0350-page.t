@@ -85,6 +85,13 @@ eval $('#headline').textContent
 eval [...document.querySelectorAll ('#findings .ends')].map (e => e.textContent)
 eval $('#findings .alike').textContent.slice (0, 52)
 eval $('#findings .sub').textContent
+# what to do comes before where and what was measured; a text for a ticket
+eval [...$('#findings .card').children].map (e => e.className)
+eval $('#findings .todo').textContent
+click $('#findings .ticket summary')
+click $('#findings .ticket button')
+eval [$('#findings .ticket button').textContent, getSelection ().toString () === $('#findings .ticket pre').textContent.trim ()]
+eval $('#findings .ticket pre').textContent.split ('\n')[3].slice (0, 60)
 eval document.querySelectorAll ('img, b script, main script').length
 eval document.title.startsWith ('FAIL: ')
 eval $('#limits li').textContent
@@ -130,10 +137,14 @@ media print
 eval [['.status'], ['.legend canvas'], ['.steps > li.chosen', '::before'], ['main']].map (([s, part]) => getComputedStyle ($(s), part).printColorAdjust)
 print page.pdf
 X
-is "$(<said)" '"A cable is 701 ns slow: <img src=x onerror=evil()>/5 -- </script><script>document.title=\"evil\"</script>/1, or </script><script>document.title=\"evil\"</script>/5 -- s3-0001/1; 1 more finding"
+is "$(<said)" '"A cable is 701 ns slow: <img src=x onerror=evil()>/5 -- </script><script>document.title=\"evil\"</script>/1, or </script><script>document.title=\"evil\"</script>/5 -- s3-0001/1, and 1 more finding"
 ["<img src=x onerror=evil()>/5\u21c4</script><script>document.title=\"evil\"</script>/1", "</script><script>document.title=\"evil\"</script>/5\u21c4s3-0001/1", "h0035 \"&lt;<b>x/1\u21c4s1-0009/3"]
 "33 % of the links are resolved, so these 2 look alik"
 "label A12 <i> \u00b7 <i>Wire</i> serial 7 -- ? \u00b7 4xHDR"
+["kind", "todo", "alike", "steps", "ticket", "big", "why"]
+"Reseat the plugs of the first cable, then of the next; swap the one that stays slowAfter the repair: pmm ledger rebase CABLE"
+["Copied", true]
+"Where: <img src=x onerror=evil()>/5 -- </script><script>docu"
 0
 true
 "32 of the 48 links cannot be resolved by this job'"'"'s paths"
@@ -276,7 +287,7 @@ eval $('#headline').textContent
 eval drawing.links.length
 eval document.querySelectorAll ('#p-history, #p-counters').length
 X
-is "$(<said)" '"A cable is 701 ns slow: <img src=x onerror=evil()>/5 -- </script><script>document.title=\"evil\"</script>/1, or </script><script>document.title=\"evil\"</script>/5 -- s3-0001/1; 1 more finding"
+is "$(<said)" '"A cable is 701 ns slow: <img src=x onerror=evil()>/5 -- </script><script>document.title=\"evil\"</script>/1, or </script><script>document.title=\"evil\"</script>/5 -- s3-0001/1, and 1 more finding"
 3
 2
 console 0

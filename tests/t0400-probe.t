@@ -161,7 +161,7 @@ is $? 0 "a host cable that delays 30 % of its messages: exit 0"
 is "$(jq -c '[.findings[] | [.level, .basis, .nodes[0], .excess_ns]]' \
     out/verdict.json)" "[[\"WARN\",\"delay\",\"$host\",null]]" \
     "... it is named, as a WARN" || diag "$(jq -c .findings out/verdict.json)"
-like "$(result)" "^pmm-result 1 WARN $nonce .*$host.* delays messages$" \
+like "$(result)" "^pmm-result 1 WARN $nonce .*a cable delays some messages: $host.* excess=delays]$" \
     "... in a sentence"
 is "$(jq '[.probes[] | select(.sent > 5) | .slow | length] | unique' -c \
     out/samples.json)" '[4]' "... after many messages of the second stage"

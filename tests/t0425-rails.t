@@ -33,8 +33,8 @@ for n in 4 16 ${PMM_LONG:+64}; do
         emu slow "$(link $host:6)" +1000
     done
     run
-    like "$(result)" "^pmm-result 1 FAIL c0ffee host end h000[23] mlx5_5/1 \
-\([0-9a-f/]+\) [+][0-9]+ ns, and 1 more finding of this rail$" \
+    like "$(result)" "^pmm-result 1 FAIL c0ffee a cable is .* slow: h000[23] \
+mlx5_5/1's, and 1 more finding of this rail \[kind=host .* excess=\+[0-9]+\]$" \
         "... slow rails are found, and named" || diag "$(<stderr)"
     is "$(sed -n 's/^pmm:   all //p' stderr)" "2 findings are of rail mlx5_5/1" \
         "... which are the same one"
@@ -45,8 +45,8 @@ hosts=(h0003)
 emu slow "$(link h0003:4)" +1000
 run
 is $? 1 "a node alone"
-like "$(result)" "FAIL c0ffee host end or switch link h0003 mlx5_3/1 \([^ ]+\) \
-or 1 more " "... finds its slow rail" || diag "$(<stderr)"
+like "$(result)" "FAIL c0ffee a cable is .* slow: h0003 mlx5_3/1's, or .* \
+\[kind=link link=[^ ]* or=1 " "... finds its slow rail" || diag "$(<stderr)"
 is "$(grep -A1 '^pmm:   h0003 mlx5_3/1' stderr | tail -n 1 | cut -c1-18)" \
     "pmm:   or s1-0004/" "... or the one cable on all of its paths"
 emu heal all

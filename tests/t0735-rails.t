@@ -54,10 +54,11 @@ $(jq '[.probes[].lost] | add' well/samples.json)" "16 0" \
     "... all rails are measured, and nothing is lost"
 is "$(jq '[.loopbacks[].end] | unique | length' well/samples.json)" 16 \
     "... and the loopback of each"
-like "$(said slow h0001)" "^FAIL host end h0003 mlx5_2/1 \($link\) \+" \
+like "$(said slow h0001)" "^FAIL a cable is .* slow: h0003 mlx5_2/1's .*\
+link=$link node=h0003 excess=\+" \
     "a slow rail is found, and named" || diag "$(<slow/h0001.err)"
-like "$(said alone h0003)" "^FAIL host end or switch link h0003 mlx5_2/1 \
-\($link\) or [0-9]+ more" "... by its node alone, too" \
+like "$(said alone h0003)" "^FAIL .* slow: h0003 mlx5_2/1's, or .*\
+link=$link or=[0-9]+ " "... by its node alone, too" \
     || diag "$(<alone/h0003.err)"
 like "$(<from/h0003.err)" 'in messages from h0003:3, the mean of both' \
     "... and in which direction it is slow" || diag "$(<from/h0003.err)"

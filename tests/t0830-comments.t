@@ -26,7 +26,8 @@ cat >"$workdir/probe" <<'X'
 [ "$SLURM_PROCID" = 0 ] || exit 0
 while (($# > 1)) && [[ $1 != --nonce ]]; do shift; done
 echo "{}"
-echo "pmm-result 1 FAIL $2 host end h0002 (0002c90000000013/1) +412 ns"
+echo "pmm-result 1 FAIL $2 a cable is 412 ns slow: h0002's [kind=host" \
+    "link=0002c90000000013/1 node=h0002 excess=+412]"
 X
 printf '#!/bin/sh\nexec sleep 100\n' >"$workdir/hung"
 chmod 755 "$workdir/probe" "$workdir/hung"
@@ -101,8 +102,8 @@ het=$(sbatch --parsable -o /dev/null -N1 : -N1 --wrap true)
 ended "$job" 1
 ended "$array" 2
 ended "$het" 2
-line="pmm: audit 1 FAIL links=4 rounds=2 worst=h0001/1 to=leaf1/1 kind=host"
-line+=" link=0002c90000000012/1 node=h0001 +412 ns"
+line="pmm: audit 1 FAIL slow: h0001's [links=4 rounds=2 worst=h0001/1"
+line+=" to=leaf1/1 kind=host link=0002c90000000012/1 node=h0001 excess=+412]"
 # sacctmgr makes capitals small
 other=$'js1:h4si== \\ 100%; \xc3\xa9'
 theirs "$job" "$other"
@@ -161,7 +162,8 @@ is "$(sacct -X -D -n -P -j "$job" -o state,admincomment | tail -n 1)" \
 # The user's own check, in the job's Comment
 #
 as_user true
-check="pmm: check FAIL host end h0002 (0002c90000000013/1) +412 ns"
+check="pmm: check FAIL a cable is 412 ns slow: h0002's [kind=host"
+check+=" link=0002c90000000013/1 node=h0002 excess=+412]"
 
 cat >"$workdir/home/show" <<'X'
 #!/bin/bash
@@ -202,12 +204,12 @@ is "$(shown srun -N2 --comment=own --pmm-check ./show)" "0 own" \
 #
 # (audits 1 to 4 are gone with the long comment)
 worst="worst=h0001/1 to=leaf1/1 kind=host link=0002c90000000012/1 node=h0001"
-queue "$array" "pmm: audit 9 FAIL links=4 rounds=2 $worst +412 ns"
-queue "$het" "pmm: audit 10 FAIL links=4 rounds=2 $worst +512 ns"
+queue "$array" "pmm: audit 9 FAIL slow [links=4 rounds=2 $worst excess=+412]"
+queue "$het" "pmm: audit 10 FAIL slow [links=4 rounds=2 $worst excess=+512]"
 until_there 2 >/dev/null
 # sacctmgr makes capitals small
 sacctmgr -i -Q modify job where jobid="$job" \
-    set comment="pmm: check fail host end h0002 (0002c90000000013/1) +9 ns" \
+    set comment="pmm: check fail slow [link=0002c90000000013/1 node=h0002 excess=+9]" \
     >/dev/null
 pmm report --sacct --since 1h >"$workdir/report"
 is "$? $(grep --no-group-separator -A1 -E '^(links|nodes|switches)' \

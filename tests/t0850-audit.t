@@ -68,10 +68,13 @@ within 20 eval '[[ $(sinfo -h -N -p main -n h0005 -o %T) == drained ]]'
 audit --nodes "$nodes" >said
 is "$? $(cut -d' ' -f1-3 said)" "1 audit 8 FAIL" "drained, it is measured"
 is "$(cd reports && echo *)" \
-    "audit-6.html audit-7.html audit-8.html index.html" \
-    "pages of the last audits, and an index"
+    "audit-6.html audit-7.html audit-8.html" "pages of the last audits"
 like "$(grep -o '"status":"FAIL","sentence":"[^"]*' reports/audit-8.html)" \
-    'host end h0005' "... which say what it is"
+    "a cable is .* slow: h0005's" "... which say what it is"
+like "$(grep -o '"ticket":"[^"]*' reports/audit-8.html)" \
+    "FAIL: a cable is .*Do: .*Where: h0005 .*Since: 20[^ ]* [0-9:]* UTC.*Node:\
+ h0005, not drained by pmm .*Found by: audit 8.*Measured: \+" \
+    "... with a text for a ticket"
 is "$(sinfo -h -N -p main -n h0005 -o '%T %E')" "drained pmm: host end h0005" \
     "... and stays so"
 emu background h0007,h0005:1

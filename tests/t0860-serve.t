@@ -3,7 +3,8 @@
 #
 # The audit service, unattended, as SlurmUser. What this test alone shows: which
 # jobs are audited, by rule and by their users' quota; what a record, a Baseline or
-# a second service that is none does; that slurmctld goes away and comes back.
+# a second service that is none does; that slurmctld goes away and comes back; that
+# the site's page is written.
 
 # shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -62,11 +63,18 @@ within 20 said 'record 78.0 is refused'
 is "$(grep -c 'record 7[78].0 is refused' log) $(spool '7[78].*')" "2 " \
     "what is no record is refused, once"
 sed -i 's/AuditMinNodes=4/AuditMinNodes=3/' conf
+echo "Reports=$workdir/reports" >>conf
 kill -HUP "$(<state/pid)"
 within 20 said 'pmm.conf was read again'
 ended 9000 'h[0001-0002,0005]'
 within 30 audited 9000
 ok $? "pmm.conf is reread"
+is "$(grep -c '^cannot open .*/reports' log)" 1 \
+    "without their directory pages are not written, which is said once"
+install -d -o slurm -m 755 reports
+on_page () { grep -q '"about":9000' reports/index.html; }
+within 30 on_page 2>/dev/null
+ok $? "... and the site's page is, once it is there"
 
 comment ()
 {

@@ -94,14 +94,14 @@ pmm_slurm policy explain h0005 >said
 link=$(pmm path -f fabric --json h0005 h0001 | jq -r '.forward[0]')
 like "$(<said)" "audit 4 .* FAIL $link \+[0-9]+ ns over its baseline" \
     "explain has the grounds"
-like "$(pmm_slurm why h0005)" "^h0005: note: .*do: look at its adapter, .*: pmm ledger rebase $link.measured last: 20" \
+like "$(pmm_slurm why h0005)" "^h0005: note: .*do: reseat h0005's cable .*: pmm ledger rebase $link.  audit .*.measured last: 20" \
     "why has them, and what to do"
 like "$(pmm_slurm why "$link")" "^h0005 .* -- .* \\($link\\).suspected by 2\
- audits.audit 3 .*do: see pmm why h0005; after a repair pmm ledger rebase $link" \
+ audits.do: see pmm why h0005; after a repair pmm ledger rebase $link.audit 3 " \
     "... for its cable"
 is "$(pmm_slurm why "$(pmm_slurm why "$link" | sed -n '1s/ -- .*//p')")" \
     "$(pmm_slurm why "$link")" "... by the name of its port"
-like "$(pmm_slurm why 4)" "^audit 4 .* FAIL .*h0005: note: .*do: look at " \
+like "$(pmm_slurm why 4)" "^audit 4 .* FAIL .*h0005: note: .*do: reseat h0005's cable " \
     "... for an audit, too"
 is "$(pmm_slurm policy explain --json | jq -c '[.action, .after, .stopped,
     [.nodes[] | [.node, .decision, .link, (.findings | length)]]]')" \
@@ -112,14 +112,15 @@ configure Action=drain Resume=yes
 "$workdir/bin/pmm" policy act --conf "$workdir/conf" 2>said
 is "$?$(drained)" 2 "root is not who drains" || diag "$(<said)"
 act >said
-like "$(<said)" "h0005: drained: pmm: host end h0005" \
+like "$(<said)" "h0005: drained: pmm: h0005 .*'s cable is " \
     "Action=drain drains its node" || diag "$(<said)"
 is "$(drained)" h0005 "it, and no other"
 like "$(reason h0005)" \
-    "^pmm: .* h0005 .*\($link\) \+[0-9]+ ns over its [0-9]+ ns, audit 4$" \
+    "^pmm: h0005 .*'s cable is .* slow: reseat it, then swap it; audit 4, \
+link $link, \+[0-9]+ ns over its [0-9]+ ns$" \
     "with the reason in sinfo"
 is "$(act | grep -c drained:)$(drained)" 0h0005 "once"
-like "$(pmm_slurm why h0005)" "do: repair it" "why says what comes next"
+like "$(pmm_slurm why h0005)" "do: reseat .*; pmm audit --drained" "why says what comes next"
 
 # others' drains
 others=$(sed 's/h0005,//' <<<"$nodes")

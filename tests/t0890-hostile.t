@@ -114,7 +114,7 @@ hostile=$'$(touch told/name)`id`\n../../x; DROP TABLE audit;-- \e[2J'
 
 # Checks
 as_user env "${evil_env[@]}" /usr/bin/srun -N 4 -J "$hostile" \
-    --comment "pmm: audit 57 FAIL links=4 rounds=1 worst=h0005 +900 ns" \
+    --comment "pmm: audit 57 FAIL [links=4 rounds=1 worst=h0005 excess=+900]" \
     --pmm-check /bin/true 2>said
 like "$(<said)" 'pmm: OK' "a check, with a hostile environment and name"
 harmless "a check"
@@ -236,7 +236,7 @@ sleep 1.1
 audit >second
 is "$(cat first second | grep -c FAIL)" 2 "a slow cable in two audits"
 act >said
-like "$(drained)" '^h0005 pmm: host end h0005 .* \+[0-9]+ ns over' \
+like "$(drained)" '^h0005 pmm: h0005 .* \+[0-9]+ ns over' \
     "drains its node, with a plain Reason"
 ls told | sed 's/-.*//' | sort -u >uids
 is "$(<uids)" "$(id -u "$test_user")" "and nothing of the user's ran as others"

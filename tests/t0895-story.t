@@ -47,25 +47,27 @@ is "$(jq -r '[.story[].step] | join (" ")' "$demo/demo.json")" \
     "healthy fail drain comment resume notify metrics page switch-fail \
 switch-fail switch-comment switch-no-drain" "the story has all its steps"
 like "$(step healthy)" '^OK ' "a job ends, and its audit finds all well"
-like "$(step fail)" '^FAIL host end ' "a host cable is slow: FAIL after a job"
+like "$(step fail)" "^FAIL a cable is .* slow: h[0-9]+('| mlx5)" "a host cable is slow: FAIL after a job"
 like "$(step drain)" \
-    '^drained pmm: host end h[0-9]+ mlx5_0/1 \([0-9a-f]{16}/[0-9]+\) \+[0-9]+ ns' \
+    '^drained pmm: h[0-9]+ mlx5_0/1.s cable is .* slow: reseat it, then swap it; audit [0-9]+, link [0-9a-f]{16}/[0-9]+, \+[0-9]+ ns' \
     "... and after the audit that confirms it the node is drained, for this"
-host=$(step fail | cut -d' ' -f4)
+host=$(step fail | sed "s/.*slow: \(h[0-9]*\).*/\1/")
 like "$(step drain)" " $host " "... that very node"
 like "$(cat "$demo"/reports/audit-*.html)" \
-    "\"status\":\"FAIL\",\"sentence\":\"host end $host " \
+    "\"status\":\"FAIL\",\"sentence\":\"a cable is [^\"]*: $host[ ']" \
     "... a page says what to touch"
+like "$(cat "$demo"/reports/audit-*.html)" '"ticket":"[^"]*Jobs: [0-9]' \
+    "... and which job was there"
 like "$(step comment)" '^pmm: audit [0-9]+ FAIL .* kind=host ' \
     "... the job's comment has it"
 like "$(step resume)" '^idle ' "the cable is mended, the node resumed"
-like "$(step notify)" "^drain: $host was drained: pmm: host end $host .*
+like "$(step notify)" "^drain: $host was drained: $host .*
 \{.*\"event\":\"drain\".*\"node\":\"$host\",.*\}\$" \
     "NotifyProgram was told of the drain, in words and as JSON"
 is "$(step metrics)" 'pmm_drains_total{cause="confirmed"} 1' \
     "... Prometheus is"
-like "$(step page)" '^[0-9]+$' "... and a page is in the index"
-like "$(step switch-fail)" '^FAIL switch link ' \
+like "$(step page)" '^[0-9]+$' "... and there is a page, and that of the site"
+like "$(step switch-fail)" '^FAIL .* slow: s[0-9-]+/' \
     "a cable between switches is slow: FAIL"
 like "$(step switch-comment)" '^pmm: audit [0-9]+ FAIL .* kind=link ' \
     "... which the job's comment has"

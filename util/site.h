@@ -29,6 +29,7 @@ struct site {
     char *conf;       /* only in plugstack.conf: read this pmm.conf */
     char *snapshot, *baseline, *signs, *verdicts, *metrics; /* published */
     char *reports;    /* directory of pages */
+    char *cabling;    /* a table of the cables, with their labels */
     char *ledger, *spool, *local, *run, *live_fabric;
     char *pmm, *srun, *probe, *job_comment, *notify_program;
     char *hooks;      /* directory of pmm-prolog and pmm-epilog */

@@ -699,7 +699,7 @@ static void blame_host (struct judgement *j, struct finding *f, uint32_t link,
  * model has subtracted what is slower than in the baseline. Other hosts may be
  * built differently: three quarters of the excess must be there, or not there.
  */
-static void tell_loopback (const struct judgement *j, const struct finding *f,
+static void tell_loopback (const struct judgement *j, struct finding *f,
                            char *text, size_t size)
 {
     bool before;
@@ -716,20 +716,22 @@ static void tell_loopback (const struct judgement *j, const struct finding *f,
         return;
     few = before ? 2 * j->opts->warn_ns : f->excess_ns / 2;
     many = before ? few : 3 * few;
-    if (ns + 2 * sd < few)
+    f->loopback = ns + 2 * sd < few    ? LOOPBACK_FAST
+                  : ns - 2 * sd > many ? LOOPBACK_SLOW
+                                       : LOOPBACK_UNTOLD;
+    if (f->loopback == LOOPBACK_FAST)
         snprintf (text, size,
-                  "; cable or port: the adapter's own loopback is as fast as "
-                  "%s",
+                  "; the adapter's own loopback is as fast as %s",
                   before ? "before" : "those of the other hosts");
-    else if (ns - 2 * sd > many && before)
+    else if (f->loopback == LOOPBACK_SLOW && before)
         snprintf (text, size,
-                  "; its loopback is slower, too, by %.0f ns: that part is "
-                  "software, PCIe or adapter and does not count here",
+                  "; its loopback is slower, too, by %.0f ns, which do not "
+                  "count here",
                   ns / 2);
-    else if (ns - 2 * sd > many)
+    else if (f->loopback == LOOPBACK_SLOW)
         snprintf (text, size,
-                  "; software, PCIe or adapter: its loopback is slower by %.0f "
-                  "ns than those of the other hosts",
+                  "; its loopback is slower by %.0f ns than those of the other "
+                  "hosts",
                   ns / 2);
 }
 
@@ -814,7 +816,7 @@ static char *way_of (const struct judgement *j, size_t number)
 }
 
 /* but: what is as likely; NULL: nothing. */
-static char *why_of (const struct judgement *j, const struct finding *f,
+static char *why_of (const struct judgement *j, struct finding *f,
                      size_t number, const char *but)
 {
     size_t rows = probes_of (j, &j->ex.cause[number]);
@@ -1004,7 +1006,7 @@ static void judge_laggard (const struct judgement *j, struct finding *f)
         f->level = VERDICT_WARN;
     if (most->ns < 0)
         why = xasprintf ("%s; the others of its class take %.0f ns less than "
-                         "before: was it left out of an upgrade?",
+                         "before",
                          f->why, -most->ns);
     else
         why = xasprintf ("%s; a whole class of links takes %.0f ns more than "
@@ -1179,7 +1181,7 @@ static int judge_delays (struct judgement *j, struct error *err)
     else if ((f = add_share (j, &slow, BASIS_SLOW, "delays")))
         f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it take "
                             "%g us more than the least or longer, of all others "
-                            "%" PRIu64 " of %" PRIu64 ": does it retransmit?",
+                            "%" PRIu64 " of %" PRIu64,
                             slow.affected, slow.sent, slow.more_ns / 1e3,
                             slow.other_affected, slow.other_sent);
     return 0;

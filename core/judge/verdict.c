@@ -50,6 +50,13 @@ static const char *const basis_name[] = {
     NULL,
 };
 
+static const char *const loopback_name[] = {
+    [LOOPBACK_UNTOLD] = "untold",
+    [LOOPBACK_FAST] = "fast",
+    [LOOPBACK_SLOW] = "slow",
+    NULL,
+};
+
 const char *verdict_status_name (enum verdict_status status)
 {
     return status_name[status];
@@ -63,16 +70,6 @@ const char *finding_kind_name (enum finding_kind kind)
 const char *finding_basis_name (enum finding_basis basis)
 {
     return basis_name[basis];
-}
-
-/* For what may be either kind of link. */
-static const char either[] = "host end or switch link";
-
-const char *finding_words (const struct finding *f)
-{
-    return f->kind == FINDING_SWITCH_LINK && f->nnodes > 0
-               ? either
-               : finding_kind_name (f->kind);
 }
 
 bool finding_is_of_switch (const struct finding *f)
@@ -163,130 +160,15 @@ const char *verdict_rail (const struct verdict *v, const struct network *net)
 
     for (size_t i = 0; i < v->nfindings; i++) {
         const struct finding *f = &v->finding[i];
-        const struct link_info *link = &net->link[f->suspect[0]];
+        const char *of = f->nsuspects > 0 ? net->link[f->suspect[0]].rail
+                                          : NULL;
 
-        if (v->nfindings < 2 || !link->rail || finding_is_of_switch (f)
-            || (rail && strcmp (rail, link->rail)))
+        if (v->nfindings < 2 || !of || finding_is_of_switch (f)
+            || (rail && strcmp (rail, of)))
             return NULL;
-        rail = link->rail;
+        rail = of;
     }
     return rail;
-}
-
-static const char loses[] = "loses messages", delays[] = "delays messages";
-
-static void finding_sentence (const struct finding *f,
-                              const struct network *net, char *buf,
-                              size_t size)
-{
-    const struct link_info *link = &net->link[f->suspect[0]];
-    bool by_switch = finding_is_of_switch (f);
-    char own[LINK_NAME];
-    const char *name = by_switch ? net->sw[f->sw[0]].name : own;
-    const char *id = by_switch ? net->sw[f->sw[0]].id : link->id;
-    size_t more = finding_others (f);
-    char excess[64];
-    char others[64] = "";
-
-    if (f->basis == BASIS_TRAFFIC) {
-        snprintf (buf, size, "%s", f->why);
-        return;
-    }
-    link_name (link, own);
-    snprintf (excess, sizeof (excess), "%s",
-              f->basis == BASIS_LOSS ? loses : delays);
-    if (f->basis != BASIS_LOSS && f->basis != BASIS_SLOW)
-        snprintf (excess, sizeof (excess), "%+.0f ns", f->excess_ns);
-    if (more > 0)
-        snprintf (others, sizeof (others), " or %zu more", more);
-    snprintf (buf, size, "%s %s%s%s%s%s %s", finding_words (f),
-              name ? name : "", name && *name ? " (" : "", id,
-              name && *name ? ")" : "", others, excess);
-}
-
-bool verdict_phrase_read (struct verdict_phrase *p, const char *s)
-{
-    static const char digits[] = "0123456789abcdef/";
-    const char *paren, *id;
-    size_t words = 0;
-    size_t len, name;
-    int end = 0;
-
-    *p = (struct verdict_phrase){ .excess_ns = NAN };
-    /* the longest words that it begins with */
-    for (enum finding_kind i = 0; i <= FINDING_KINDS; i++) {
-        const char *w = i == FINDING_KINDS ? either : finding_kind_name (i);
-        size_t n = strlen (w);
-
-        if (n > words && !strncmp (s, w, n) && s[n] == ' ') {
-            p->words = w;
-            words = n;
-        }
-    }
-    if (words == 0)
-        return false;
-    s += words + 1;
-    /* "NAME (ID)" or "ID"; names may contain anything */
-    paren = strrchr (s, '(');
-    id = paren ? paren + 1 : s;
-    name = paren ? (size_t)(paren - s) : 0;
-    len = strspn (id, digits);
-    if (len == 0 || len >= sizeof (p->id) || name >= sizeof (p->name)
-        || (name > 0 && s[name - 1] != ' ') || (paren && id[len] != ')'))
-        return false;
-    memcpy (p->id, id, len);
-    if (name > 0)
-        memcpy (p->name, s, name - 1);
-    s = id + len + (paren != NULL);
-    if (sscanf (s, " or %10" SCNu64 " more%n", &p->others, &end) == 1)
-        s += end;
-    end = 0;
-    if (*s++ != ' ')
-        return false;
-    if (!strncmp (s, loses, strlen (loses)))
-        s += strlen (loses);
-    else if (!strncmp (s, delays, strlen (delays)))
-        s += strlen (delays);
-    else if (strchr ("+-", *s)
-             && sscanf (s, "%10lf ns%n", &p->excess_ns, &end) == 1 && end > 0
-             && isfinite (p->excess_ns))
-        s += end;
-    else
-        return false;
-    return !*s || !strncmp (s, ", and ", 6);
-}
-
-bool verdict_phrase_is_ambiguous (const struct verdict_phrase *p)
-{
-    return p->others > 0 || p->words == either;
-}
-
-void verdict_sentence (const struct verdict *v, const struct network *net,
-                       char *buf, size_t size)
-{
-    char what[256];
-
-    if (verdict_is_limited (v))
-        snprintf (buf, size, "%s", v->limit[v->reason]);
-    else if (v->nfindings > 0) {
-        finding_sentence (&v->finding[0], net, what, sizeof (what));
-        snprintf (buf, size, "%s%s%s%s", what,
-                  v->nfindings > 1 ? ", and " : "",
-                  v->nfindings > 1
-                      ? COUNTED (v->nfindings - 1, "more finding")
-                      : "",
-                  verdict_rail (v, net) ? " of this rail" : "");
-    }
-    else if (v->probes == 0)
-        snprintf (buf, size, "%s, nothing to measure",
-                  COUNTED (v->nodes, "node"));
-    else
-        snprintf (buf, size,
-                  "%s by %s in %s, %s; %.0f %% of the links resolved",
-                  COUNTED (v->links, "link"), COUNTED (v->probes, "probe"),
-                  COUNTED (v->rounds, "round"), COUNTED (v->nodes, "node"),
-                  v->links ? floor (100. * v->separable / v->links) : 100);
-    text_clean (buf);
 }
 
 /*
@@ -299,6 +181,7 @@ enum verdict_type {
     STATUS,
     KIND,
     BASIS,
+    LOOPBACK,
     LINK,
     SWITCH,
     TEXT,
@@ -314,6 +197,7 @@ static const struct {
     [STATUS] = { sizeof (enum verdict_status), status_name },
     [KIND] = { sizeof (enum finding_kind), kind_name },
     [BASIS] = { sizeof (enum finding_basis), basis_name },
+    [LOOPBACK] = { sizeof (enum finding_loopback), loopback_name },
     [LINK] = { sizeof (uint32_t), NULL },
     [SWITCH] = { sizeof (uint32_t), NULL },
     [TEXT] = { sizeof (char *), NULL },
@@ -345,6 +229,7 @@ static const struct verdict_field finding_fields[] = {
     { "expected_ns", NS, .at = F (expected_ns) },
     { "basis", BASIS, .at = F (basis) },
     { "nodes", TEXT, .at = F (node), .count = F (nnodes) },
+    { "loopback", LOOPBACK, .at = F (loopback), .optional = true },
     { "why", TEXT, .at = F (why) },
     { .key = NULL },
 };
@@ -376,6 +261,7 @@ static json_t *write_value (enum verdict_type type, const void *v,
     case STATUS:
     case KIND:
     case BASIS:
+    case LOOPBACK:
         return json_string (types[type].names[*(const unsigned int *)v]);
     case LINK:
         return json_string (net->link[*(const uint32_t *)v].id);
@@ -455,6 +341,7 @@ static int read_value (const struct verdict_field *f, void *v,
     case STATUS:
     case KIND:
     case BASIS:
+    case LOOPBACK:
         for (unsigned int i = 0; s && types[f->type].names[i]; i++)
             if (!strcmp (s, types[f->type].names[i])) {
                 *(unsigned int *)v = i;

@@ -52,6 +52,12 @@ enum finding_basis {
     FINDING_BASES,
 };
 
+enum finding_loopback { /* of the one host of a FINDING_HOST_END */
+    LOOPBACK_UNTOLD,
+    LOOPBACK_FAST, /* as before, or as others': the cable, or a port */
+    LOOPBACK_SLOW, /* slower: software, PCIe or adapter have a part in it */
+};
+
 struct finding {
     enum verdict_status level; /* WARN, UNKNOWN or FAIL */
     enum finding_kind kind;
@@ -70,7 +76,9 @@ struct finding {
     double expected_ns; /* latency of the likeliest; NAN: not known */
     char **node;        /* hosts of the host links among the suspects */
     size_t nnodes;
-    char *why;          /* one sentence */
+    enum finding_loopback loopback;
+    char *why;          /* how it was measured: one sentence; what is wrong, and
+                           what to do, are in report/words */
 };
 
 struct verdict {
@@ -122,11 +130,6 @@ const char *finding_basis_name (enum finding_basis basis);
 /* Whether its status is that of a limit, not of a finding. */
 bool verdict_is_limited (const struct verdict *v);
 
-/* What a finding is about, for people: its kind, or that it may be either kind
- * of link.
- */
-const char *finding_words (const struct finding *f);
-
 /* Whether the cause is a switch, sw[0]; otherwise it is suspect[0]. And how
  * many others explain it as well, including single directions of links.
  */
@@ -143,36 +146,6 @@ void link_name (const struct link_info *link, char buf[LINK_NAME]);
  * several; else NULL.
  */
 const char *verdict_rail (const struct verdict *v, const struct network *net);
-
-/* One sentence, printable ASCII, cut to size: for the result record, a comment,
- * a log. It does not repeat the status but gives the reason for it: the worst
- * finding, or a limit if that is worse.
- */
-void verdict_sentence (const struct verdict *v, const struct network *net,
-                       char *buf, size_t size);
-
-/* The part of verdict_sentence about its worst finding:
- *
- *     WORDS [NAME] (ID) [or N more] +412 ns | loses ... | delays messages
- *     WORDS ID [or N more] +412 ns | loses ... | delays messages
- *
- * followed by ", and N more findings", maybe "of this rail", if there are any.
- */
-struct verdict_phrase {
-    const char *words;   /* finding_words */
-    char name[128];      /* of the host or switch; "": none */
-    char id[64];         /* of the link or switch */
-    uint64_t others;     /* others that explain it as well */
-    double excess_ns;    /* NAN: loses or delays messages */
-};
-
-/* Parse it. False if the sentence is not about a finding. Untrusted: what is in
- * *p is bounded, but may be wrong.
- */
-bool verdict_phrase_read (struct verdict_phrase *p, const char *sentence);
-
-/* Whether it does not identify a single link or switch. */
-bool verdict_phrase_is_ambiguous (const struct verdict_phrase *p);
 
 /* Write the file. Return 0, or -1 with err. */
 int verdict_write (const struct verdict *v, const struct network *net,

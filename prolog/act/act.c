@@ -220,6 +220,7 @@ static int carry_out (struct policy_round *r, const struct decision *d)
         .kind = policy_kind_name (d->kind),
         .reason = d->reason,
         .why = d->why,
+        .cause = d->cause,
     };
     int64_t id = ledger_intend (r->ledger, r->now, &action, r->err);
     int rc = id < 0 ? -1 : do_it (r, d);

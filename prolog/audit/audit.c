@@ -18,6 +18,7 @@
 #include "prolog/audit/baseline.h"
 #include "prolog/audit/parts.h"
 #include "prolog/slurm/controller.h"
+#include "report/words.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/json.h"
@@ -280,6 +281,16 @@ static void write_report (struct audit_work *run, const struct audit_record *r,
         report (run, "no page of this audit: %s", err.text);
 }
 
+static bool say (struct audit_work *run, const struct verdict *v)
+{
+    char *says = words_sentence (v, run->audit->fabric);
+
+    snprintf (run->result->sentence, sizeof (run->result->sentence), "%s",
+              says);
+    free (says);
+    return true;
+}
+
 /* Read the record of the step, judge it, and enter it. If the record is
  * invalid, nothing was measured.
  */
@@ -304,11 +315,11 @@ static int conclude (struct audit_work *run, struct job_said *said,
              && ledger_led (ledger, result->id,
                             said->recorder[0] ? said->recorder : NULL, err)
                     == 0
-             && ledger_record (ledger, clock_date (), r.ps, r.samples, v, err)
+             && say (run, v)
+             && ledger_record (ledger, clock_date (), r.ps, r.samples, v,
+                               result->sentence, err)
                     > 0) {
         result->status = v->status;
-        verdict_sentence (v, pathset_network (r.ps), result->sentence,
-                          sizeof (result->sentence));
         write_report (run, &r, v, base);
         rc = 1;
     }

@@ -124,10 +124,27 @@ int missed_nodes (struct hostlist *missed, struct ledger *ledger,
                   struct error *err);
 
 /* In the directory Reports, if the site has one: delete pages of audits that the
- * ledger has no more, and more than ReportsKept; write index.html. Return 0, or
- * -1 with err.
+ * ledger has no more, and more than ReportsKept. Return 0, or -1 with err.
  */
 int reports_tidy (const struct site *site, struct ledger *ledger,
                   struct error *err);
+
+/* Of what the site's page is made. */
+struct reports {
+    const struct site *site;
+    struct ledger *ledger;
+    const struct fabric *fabric;
+    const struct nodemap *map;            /* NULL: the site has none */
+    const char *const *node_of;           /* [endpoint] the node */
+    const struct controller_nodes *nodes; /* NULL: not known */
+    const json_t *news;                   /* notices of the policy's last
+                                             decisions; NULL: not known */
+};
+
+/* Write index.html there, the site's page, if something in it has changed and it
+ * was not written in the last minute. Return 1 if it was written; 0 if not; 2: not
+ * yet, for the minute is not over; -1 with err.
+ */
+int reports_index (const struct reports *in, struct error *err);
 
 #endif /* PROLOG_AUDIT_H */

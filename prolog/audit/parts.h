@@ -171,4 +171,28 @@ int signs_enter_file (const struct signs_scope *scope, const char *path,
 int reports_add (const struct site *site, struct ledger *ledger, int64_t audit,
                  struct page *page, struct error *err);
 
+/* The table Cabling of pmm.conf; NULL: there is none, or with *odd, which the caller
+ * frees, why it cannot be used.
+ */
+struct cabling *reports_cabling (const struct site *site,
+                                 const struct fabric *f, char **odd);
+
+/* Write the site's page; `pages` are the audits that have one, ascending. Return
+ * 0, or -1 with err.
+ */
+int sitepage_write (const struct reports *in, const uint64_t *pages,
+                    size_t npages, FILE *fp, struct error *err);
+
+/* A text without words that begin with a slash, which the caller frees; as JSON,
+ * cleaned.
+ */
+char *page_plain (const char *text);
+json_t *page_text (const char *text);
+
+/* What changed in 30 days, the newest first, for that page: [{time, kind, link,
+ * text}]; link may be missing. NULL with err.
+ */
+json_t *changed_json (const struct reports *in, int64_t now,
+                      struct error *err);
+
 #endif /* PROLOG_PARTS_H */

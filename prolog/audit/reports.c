@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The pages of audits, in the directory Reports: audit-ID.html, which is never
- * written again, and index.html.
+/* The directory Reports: audit-ID.html, which is never written again, and
+ * index.html, the site's page.
  */
 #include "config.h"
 
@@ -10,10 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "ibquery/compare/cabling.h"
 #include "prolog/audit/parts.h"
+#include "prolog/policy/policy.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -21,8 +24,10 @@
 #include "util/sort.h"
 
 enum {
-    INDEX_AUDITS = 500, /* the newest of the ledger: more than these have ... */
-    FILES_MAX = 100000, /* ... pages, but are not in the index */
+    ACTIONS = 1000,           /* the newest that tell which nodes are drained */
+    FILES_MAX = 100000,
+    INDEX_S = 60,             /* index.html is written once in this time */
+    INDEX_MAX = 64 << 20,     /* bytes */
 };
 
 enum { NAME_BYTES = 40 };
@@ -63,11 +68,11 @@ static uint64_t *list_pages (DIR *d, size_t *n)
 }
 
 /* Delete the pages of audits before `oldest`, and as many as exceed `keep`.
- * Return how many of the first are gone, or -1 with err.
+ * Return 0, or -1 with err.
  */
-static int64_t drop_pages (int dir, const char *path, const uint64_t *id,
-                           size_t n, uint64_t oldest, size_t keep,
-                           struct error *err)
+static int drop_pages (int dir, const char *path, const uint64_t *id,
+                       size_t n, uint64_t oldest, size_t keep,
+                       struct error *err)
 {
     char name[NAME_BYTES];
     size_t i;
@@ -75,7 +80,7 @@ static int64_t drop_pages (int dir, const char *path, const uint64_t *id,
     for (i = 0; i < n && (id[i] < oldest || n - i > keep); i++)
         if (unlinkat (dir, name_page (name, id[i]), 0) < 0 && errno != ENOENT)
             return error_errno (err, "%s/%s", path, name);
-    return (int64_t)i;
+    return 0;
 }
 
 static int write_page (const char *dir, const char *name,
@@ -89,75 +94,166 @@ static int write_page (const char *dir, const char *name,
     return out ? file_finish (out, rc, err) : -1;
 }
 
-static int write_index (const char *dir, struct ledger *ledger,
-                        const uint64_t *id, size_t n, struct error *err)
+/* The directory, and the audits that have pages in it, which the caller frees.
+ * NULL with err.
+ */
+static DIR *open_pages (const char *path, uint64_t **id, size_t *n,
+                        struct error *err)
 {
-    struct page page = { .made = clock_date () };
-    json_t *a;
-    size_t i;
-    int rc;
+    int dir = file_open_trusted_dir (path, geteuid (), err);
+    DIR *d = dir >= 0 ? fdopendir (dir) : NULL;
 
-    page.index = ledger_list (ledger, LEDGER_AUDITS, INDEX_AUDITS, 0, err);
-    if (!page.index)
-        return -1;
-    json_array_foreach (page.index, i, a) {
-        uint64_t audit = (uint64_t)json_int (a, "id", 0);
-
-        json_put (a, "page",
-                  json_boolean (n > 0 && bsearch (&audit, id, n, sizeof (*id),
-                                                  compare_u64)));
+    if (dir >= 0 && !d) {
+        error_errno (err, "%s", path);
+        close (dir);
     }
-    rc = write_page (dir, "index.html", &page, err);
-    json_decref (page.index);
-    return rc;
+    *id = d ? list_pages (d, n) : NULL;
+    return d;
 }
 
 int reports_tidy (const struct site *site, struct ledger *ledger,
                   struct error *err)
 {
-    int64_t oldest, gone;
-    uint64_t *id = NULL;
-    size_t n = 0;
+    uint64_t *id;
+    int64_t oldest;
+    size_t n;
     DIR *d;
-    int dir, rc = -1;
+    int rc = -1;
 
     if (!*site->reports)
         return 0;
-    if ((dir = file_open_trusted_dir (site->reports, geteuid (), err)) < 0)
+    if (!(d = open_pages (site->reports, &id, &n, err)))
         return -1;
-    if (!(d = fdopendir (dir))) {
-        error_errno (err, "%s", site->reports);
-        close (dir);
-        return -1;
-    }
-    id = list_pages (d, &n);
-    if ((oldest = ledger_since (ledger, 0, err)) >= 0
-        && (gone = drop_pages (dir, site->reports, id, n, (uint64_t)oldest,
-                               (size_t)site->reports_kept, err)) >= 0)
-        rc = write_index (site->reports, ledger, id + gone, n - (size_t)gone,
-                          err);
+    if ((oldest = ledger_since (ledger, 0, err)) >= 0)
+        rc = drop_pages (dirfd (d), site->reports, id, n, (uint64_t)oldest,
+                         (size_t)site->reports_kept, err);
     free (id);
     closedir (d);
     return rc;
 }
 
+/* The nodes whose newest action is a drain; NULL with err. */
+static json_t *list_drained (struct ledger *ledger, struct error *err)
+{
+    json_t *rows = ledger_list (ledger, LEDGER_ACTIONS, ACTIONS, 0, err);
+    json_t *drained = rows ? xcheck (json_object ()) : NULL;
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row) {
+        const char *node = json_text (row, "node");
+
+        if (!json_object_get (drained, node))
+            json_put (drained, node,
+                      json_boolean (!strcmp (json_text (row, "kind"),
+                                             policy_kind_name (POLICY_DRAIN))));
+    }
+    json_decref (rows);
+    return drained;
+}
+
+/* The page that is there, which the caller frees; NULL: none, or an odd one. */
+static char *read_index (const char *path)
+{
+    struct error err;
+    FILE *fp = file_open_input (path, &err);
+    char *text = fp ? file_slurp_text (fp, path, INDEX_MAX, &err) : NULL;
+
+    if (fp)
+        file_close_input (fp);
+    return text;
+}
+
+static int write_index (const char *path, const char *text, struct error *err)
+{
+    struct outfile *out = file_create_public (path, err);
+
+    if (!out)
+        return -1;
+    fputs (text, file_stream (out));
+    return file_finish (out, 0, err);
+}
+
+int reports_index (const struct reports *in, struct error *err)
+{
+    char *path, *text = NULL, *old;
+    struct stat st;
+    uint64_t *id;
+    size_t n, size;
+    time_t age;
+    FILE *fp;
+    DIR *d;
+    int rc;
+
+    if (!*in->site->reports)
+        return 0;
+    path = xasprintf ("%s/index.html", in->site->reports);
+    age = stat (path, &st) == 0 ? time (NULL) - st.st_mtime : INDEX_S;
+    if (age >= 0 && age < INDEX_S) {
+        free (path);
+        return 2;
+    }
+    if (!(d = open_pages (in->site->reports, &id, &n, err))) {
+        free (path);
+        return -1;
+    }
+    fp = xcheck (open_memstream (&text, &size));
+    rc = sitepage_write (in, id, n, fp, err);
+    xcheck (fclose (fp) == 0 ? text : NULL);
+    old = rc == 0 ? read_index (path) : NULL;
+    if (rc == 0 && (!old || !page_is_same (old, text)))
+        rc = write_index (path, text, err) < 0 ? -1 : 1;
+    free (old);
+    free (text);
+    free (path);
+    free (id);
+    closedir (d);
+    return rc;
+}
+
+struct cabling *reports_cabling (const struct site *site,
+                                 const struct fabric *f, char **odd)
+{
+    struct cabling *c = NULL;
+    struct error err;
+    FILE *fp;
+
+    *odd = NULL;
+    if (!site->cabling || !*site->cabling)
+        return NULL;
+    if ((fp = file_open_trusted (site->cabling, geteuid (), &err))) {
+        c = cabling_read (f, fp, "Cabling", &err);
+        file_close_input (fp);
+    }
+    if (!c)
+        *odd = xstrdup (err.text);
+    return c;
+}
+
 int reports_add (const struct site *site, struct ledger *ledger, int64_t audit,
                  struct page *page, struct error *err)
 {
-    char about[48], name[NAME_BYTES];
+    char about[48], name[NAME_BYTES], *odd;
+    struct cabling *cabling;
     int rc;
 
     snprintf (about, sizeof (about), "audit %" PRId64, audit);
     page->about = about;
     page->made = clock_date ();
+    page->cabling = cabling = reports_cabling (site, page->fabric, &odd);
+    free (odd);
     page->history = ledger_history (ledger, fabric_network (page->fabric),
                                     page->verdict, PAGE_AUDITS, err);
-    if (!page->history)
-        return -1;
-    rc = write_page (site->reports, name_page (name, (uint64_t)audit), page,
-                     err);
+    page->drained = page->history ? list_drained (ledger, err) : NULL;
+    rc = page->drained ? write_page (site->reports,
+                                     name_page (name, (uint64_t)audit), page,
+                                     err)
+                       : -1;
+    cabling_destroy (cabling);
+    page->cabling = NULL;
     json_decref (page->history);
-    page->history = NULL;
+    json_decref (page->drained);
+    page->history = page->drained = NULL;
     page->about = NULL;
     return rc < 0 ? -1 : reports_tidy (site, ledger, err);
 }

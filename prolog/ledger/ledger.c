@@ -20,7 +20,6 @@
 #include "util/json.h"
 #include "util/sort.h"
 
-enum { SENTENCE_MAX = 256 };
 
 int ledger_lock (const struct ledger *l, int *fd, struct error *err)
 {
@@ -369,10 +368,9 @@ static void add_finding (struct recorded_audit *r, size_t n,
 }
 
 static void add_verdict (struct recorded_audit *r, int64_t time,
-                         const struct samples *s, const struct verdict *v)
+                         const struct samples *s, const struct verdict *v,
+                         const char *says)
 {
-    char sentence[SENTENCE_MAX];
-
     for (size_t i = 0; i < v->nfindings; i++)
         add_finding (r, i, &v->finding[i]);
     for (size_t i = 0; i < v->nopen; i++)
@@ -383,13 +381,12 @@ static void add_verdict (struct recorded_audit *r, int64_t time,
     for (size_t i = 0; i < v->nlimits; i++)
         db_do (r->l, "INSERT INTO gap (audit, seq, text) VALUES (?, ?, ?)",
                INT (r->audit), INT (i), TEXT (v->limit[i]));
-    verdict_sentence (v, r->net, sentence, sizeof (sentence));
     db_do (r->l,
            "UPDATE audit SET ended = ?2, job = ?3, step = ?4, status = ?5,"
            " complete = ?6, sentence = ?7, limited = ?8 WHERE id = ?1",
            INT (r->audit), INT (time), INT (s->job), INT (s->step),
            NAME (verdict_status_name (v->status)), INT (s->complete),
-           TEXT (sentence), INT (v->limited));
+           TEXT (says), INT (v->limited));
 }
 
 void db_seen (struct ledger *l, int64_t audit)
@@ -405,7 +402,7 @@ void db_seen (struct ledger *l, int64_t audit)
 
 int64_t ledger_record (struct ledger *l, int64_t time, const struct pathset *ps,
                        const struct samples *s, const struct verdict *verdict,
-                       struct error *err)
+                       const char *says, struct error *err)
 {
     struct recorded_audit r = { .l = l, .ps = ps, .net = pathset_network (ps) };
 
@@ -434,7 +431,7 @@ int64_t ledger_record (struct ledger *l, int64_t time, const struct pathset *ps,
     }
     db_seen (l, r.audit);
     if (!l->failed)
-        add_verdict (&r, time, s, verdict);
+        add_verdict (&r, time, s, verdict, says);
     return db_end (l, r.audit);
 }
 
@@ -533,9 +530,11 @@ int64_t ledger_intend (struct ledger *l, int64_t time,
                  VALUES (NAME (a->node), NAME (a->kind))))
         id = db_add (l,
                      "INSERT INTO action (after, node, link, kind, intended,"
-                     " reason, why) VALUES (" NEWEST ", ?, ?, ?, ?, ?, ?)",
+                     " reason, why, cause) VALUES (" NEWEST ", ?, ?, ?, ?, ?,"
+                     " ?, ?)",
                      VALUES (NAME (a->node), NAME (a->link), NAME (a->kind),
-                             INT (time), TEXT (a->reason), TEXT (a->why)));
+                             INT (time), TEXT (a->reason), TEXT (a->why),
+                             NAME (a->cause)));
     return db_end (l, id);
 }
 

@@ -36,10 +36,11 @@
 #include "core/paths/paths.h"
 #include "core/samples/observe.h"
 #include "core/samples/samples.h"
+#include "ibquery/fabric.h"
 #include "util/error.h"
 
 enum {
-    LEDGER_VERSION = 6,
+    LEDGER_VERSION = 7,
     LEDGER_WAIT_MS = 5000,
     LEDGER_TEXT_MAX = 1023,  /* bytes of a sentence, a reason, a why */
     LEDGER_NAME_MAX = 127,   /* of a host, a link's id, a user */
@@ -131,12 +132,13 @@ int64_t ledger_give_up (struct ledger *ledger, int64_t time, int64_t audit,
 /* Enter the result of the audit that has the samples' nonce: which hosts
  * answered, each RTT with its row, the verdict. Work grows with the samples,
  * not with the ledger. Return the audit's id; errno EEXIST if it has a result
- * (a second try after a crash).
+ * (a second try after a crash). says: the audit's sentence (report/words).
  */
 int64_t ledger_record (struct ledger *ledger, int64_t time,
                        const struct pathset *ps,
                        const struct samples *samples,
-                       const struct verdict *verdict, struct error *err);
+                       const struct verdict *verdict, const char *says,
+                       struct error *err);
 
 /* Enter counters of ports as an audit read them, even if it has no result. Add
  * the signs that they show first: if the process is killed in between, the next
@@ -185,6 +187,8 @@ struct ledger_action {
     const char *kind;   /* "drain", "resume", "left", "lifted" */
     const char *reason; /* as others see it */
     const char *why;
+    const char *cause;  /* of a drain: "confirmed" by a second audit, or the
+                           sign that confirmed it; else NULL */
 };
 int64_t ledger_intend (struct ledger *ledger, int64_t time,
                        const struct ledger_action *action, struct error *err);
@@ -277,7 +281,8 @@ enum ledger_kind {
                        yet; uid: of a user's job; node: if it is about one;
                        hosts: their number */
     LEDGER_ACTIONS, /* the newest n, newest first: id, after, node, link, kind,
-                       intended, done (null: not yet), reason, why */
+                       intended, done (null: not yet), reason, why,
+                       cause */
     LEDGER_MUTES,   /* all: link, node ("": any), time, until, who, why */
     LEDGER_REBASES, /* all: link, after, time, who, why */
     LEDGER_SIGNS,   /* of audit `from` and newer ones, oldest first: audit,
@@ -321,6 +326,8 @@ enum ledger_kind {
                        words, node, link, audit, time */
     LEDGER_NOTICES, /* since the time `from`, oldest first: the same, key, over,
                        told; null: not yet */
+    LEDGER_KERNELS, /* of audits begun at `from` or later, the first begun first:
+                       kernel, nodes (that ran it), since */
     LEDGER_TOTALS,  /* {result: audits that ended with it, also deleted ones};
                        "none": they have none */
 };
@@ -380,6 +387,16 @@ json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
 int ledger_hold (struct ledger *ledger, struct error *err);
 void ledger_release (struct ledger *ledger);
 
+/* The audits that suspect the link, since the newest one that measured it,
+ * judged it and did not, or since it was rebased: [{audit, begun, job}], oldest
+ * first; job: 0: none. What only others' traffic hides is left out.
+ */
+json_t *ledger_suspected (struct ledger *ledger, const char *link,
+                          struct error *err);
+
+/* A number that changes with the ledger, as this process sees it. -1 with err. */
+int64_t ledger_changes (struct ledger *ledger, struct error *err);
+
 /* The audits from `from` on with a finding; with one that suspects the link if
  * that is not NULL: [{audit, fail}], oldest first; fail is 1 if one of level
  * FAIL does, or one that messages are lost or delayed.
@@ -409,6 +426,14 @@ json_t *ledger_link_audits (struct ledger *ledger, int64_t from,
  */
 json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
 
+/* An audit, of ledger_audit or ledger_result, as a verdict: its status and all
+ * of its findings, in their order, without loopbacks and limits. A finding one of
+ * whose suspects is not in the fabric any more has none, or if `part` the others.
+ * verdict_destroy it.
+ */
+struct verdict *ledger_verdict (const json_t *result, const struct fabric *f,
+                                bool part);
+
 /* Add a message that the log has and that still holds, or remove it if not
  * `on`.
  */
@@ -416,7 +441,8 @@ int ledger_say (struct ledger *ledger, const char *node, const char *words,
                 bool on, struct error *err);
 
 /* The history of a link over the newest n audits of a fabric that crossed it,
- * oldest first: [{audit, begun, routes, change_ns, level}]. change_ns is the
+ * oldest first: [{audit, job, begun, routes, change_ns, level}]. job is that
+ * whose nodes it measured, 0: of none. change_ns is the
  * median, over the routes that cross the link, of the change of their median
  * RTT per crossing, relative to the lower quartile of the same route over these
  * audits. Only audits after the last rebase of any of the route's links count

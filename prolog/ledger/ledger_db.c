@@ -12,6 +12,9 @@
  * the last writer closes, since a reader that may not write the directory
  * cannot create them.
  *
+ * A ledger of version 6 becomes one of version 7 when it is opened for writing, in
+ * one transaction, so no history is lost.
+ *
  * An empty file is version 0, so that if the creator of a ledger was killed,
  * the next one completes it. application_id distinguishes ledgers from other
  * databases.
@@ -121,7 +124,7 @@ static const char schema[]
       "CREATE TABLE action (id INTEGER PRIMARY KEY AUTOINCREMENT,"
       " after INTEGER NOT NULL, node TEXT NOT NULL, link TEXT,"
       " kind TEXT NOT NULL, intended INTEGER NOT NULL, done INTEGER,"
-      " reason TEXT NOT NULL, why TEXT NOT NULL);"
+      " reason TEXT NOT NULL, why TEXT NOT NULL, cause TEXT);"
       "CREATE INDEX action_after ON action (after);"
       "CREATE UNIQUE INDEX action_open ON action (node, kind)"
       " WHERE done IS NULL;"
@@ -183,6 +186,11 @@ static const char schema[]
       "CREATE INDEX notice_time ON notice (time);"
       "CREATE INDEX notice_over ON notice (over);"
       "CREATE INDEX notice_waits ON notice (id) WHERE told IS NULL;";
+
+enum { VERSION_BEFORE = LEDGER_VERSION - 1 };
+static const char from_before[]
+    = "ALTER TABLE action ADD COLUMN cause TEXT;"
+      "UPDATE action SET cause = " DB_CAUSE_OF_6;
 
 /*
  * Errors
@@ -533,14 +541,20 @@ void db_mark (struct ledger *l, bool half)
     set_pragma (l, "application_id", half ? HALF_ID : APPLICATION_ID);
 }
 
-/* Check the version. Create the tables in an empty file, as one transaction. */
+/* Check the version. Create the tables in an empty file, or bring those of the version
+ * before up to date, as one transaction.
+ */
 static void check_version (struct ledger *l, enum ledger_mode mode)
 {
     int64_t version = find_version (l);
 
     if (l->failed || version == LEDGER_VERSION)
         return;
-    if (version != 0)
+    if (version == VERSION_BEFORE && mode == LEDGER_READ)
+        db_refuse (l, EINVAL, "is of version %jd: the audit service brings it "
+                              "up to date when it starts (systemctl restart "
+                              "pmm-audit)", (intmax_t)version);
+    else if (version != 0 && version != VERSION_BEFORE)
         db_refuse (l, EINVAL, "is of version %jd, and this program has "
                               "version %d: move the file away, then the next "
                               "audit begins a new one",
@@ -550,12 +564,15 @@ static void check_version (struct ledger *l, enum ledger_mode mode)
     if (l->failed)
         return;
     db_begin (l, l->err);
-    /* another process may have done it */
-    if (find_version (l) == 0) {
+    version = find_version (l); /* another process may have done it */
+    if (version == 0) {
         db_exec (l, schema);
         db_mark (l, false);
-        set_pragma (l, "user_version", LEDGER_VERSION);
     }
+    if (version == VERSION_BEFORE)
+        db_exec (l, from_before);
+    if (version == 0 || version == VERSION_BEFORE)
+        set_pragma (l, "user_version", LEDGER_VERSION);
     db_end (l, 0);
 }
 

@@ -148,6 +148,13 @@ enum { DB_FLOW_BYTES = 2, DB_FLOW_LOST = 0xffff, DB_FLOW_MAX = 0xfffe };
 #define DB_QUANTILES "r.min, r.p05, r.p25, r.median, r.p75, r.p95, r.max"
 #define DB_HOST_OF(name)                                                      \
     "substr (" name ", 1, instr (" name " || ':', ':') - 1)"
+/* the cause of an action of version 6, whose sentence alone has it */
+#define DB_CAUSE_OF_6                                                         \
+    "CASE WHEN kind <> 'drain' THEN NULL"                                     \
+    " WHEN why LIKE '%its error counters grow%' THEN 'counter'"               \
+    " WHEN why LIKE '%its link has lost width%' THEN 'width'"                 \
+    " WHEN why LIKE '%its link has lost speed%' THEN 'speed'"                 \
+    " ELSE 'confirmed' END"
 /* the RTTs of audit a count, except over suspected links and those not judged.
  * If others' traffic fills host links, slow links may go unnoticed */
 #define DB_SOUND(a)                                                           \

@@ -22,8 +22,8 @@ enum { FAULT_MAX_AGE_S = 7 * 86400 };
     " (SELECT count(*) FROM member m WHERE m.audit = a.id) AS hosts"          \
     " FROM audit a JOIN epoch e ON e.id = a.epoch "
 #define ACTION_COLUMNS                                                        \
-    "SELECT id, after, node, link, kind, intended, done, reason, why"         \
-    " FROM action "
+    "SELECT id, after, node, link, kind, intended, done, reason, why,"        \
+    " cause FROM action "
 #define SIGN_COLUMNS                                                          \
     "SELECT s.audit, l.text AS link, h.text AS host, s.kind, s.time"          \
     " FROM sign s JOIN name l ON l.id = s.link"                               \
@@ -132,6 +132,10 @@ static const char *const lists[] = {
     [LEDGER_NOTICES]
     = "SELECT id, event, words, node, link, audit, time, key, over, told"
       " FROM notice WHERE time >= ? ORDER BY time, id",
+    [LEDGER_KERNELS]
+    = "SELECT d.kernel, count (DISTINCT d.host) AS nodes, min (a.begun) AS since"
+      " FROM audit a CROSS JOIN node d ON d.audit = a.id WHERE a.begun >= ?"
+      " AND d.kernel IS NOT NULL GROUP BY d.kernel ORDER BY 3",
     [LEDGER_TOTALS] = "SELECT result, audits FROM total",
 };
 
@@ -436,6 +440,38 @@ json_t *ledger_found (struct ledger *l, int64_t from, const char *link,
                     VALUES (INT (from), NAME (link))));
 }
 
+json_t *ledger_suspected (struct ledger *l, const char *link,
+                          struct error *err)
+{
+    db_start (l, err);
+    return db_json (
+        l, db_list (l,
+                    "WITH it AS (SELECT id FROM name WHERE text = ?1), bad AS"
+                    " (SELECT DISTINCT audit FROM suspect WHERE link ="
+                    " (SELECT id FROM it)) SELECT a.id AS audit, a.begun,"
+                    " a.about AS job FROM bad JOIN audit a ON a.id = bad.audit"
+                    " WHERE EXISTS (SELECT 1 FROM suspect s JOIN finding f"
+                    " ON f.audit = s.audit AND f.seq = s.finding"
+                    " AND f.basis <> 'traffic' WHERE s.audit = a.id"
+                    " AND s.link = (SELECT id FROM it)) AND a.id > max ("
+                    REBASED ("(SELECT id FROM it)") ", coalesce ((SELECT"
+                    " max (r.audit) FROM crossing c JOIN rtt r"
+                    " ON r.route = c.route AND r.lost < r.sent"
+                    " AND r.audit NOT IN bad AND NOT EXISTS (SELECT 1 FROM open"
+                    " o WHERE o.audit = r.audit AND o.link = c.link)"
+                    " WHERE c.link = (SELECT id FROM it)), 0)) ORDER BY a.id",
+                    VALUES (NAME (link))));
+}
+
+int64_t ledger_changes (struct ledger *l, struct error *err)
+{
+    int64_t others = 0;
+
+    db_start (l, err);
+    db_run (l, &others, "PRAGMA data_version", NONE);
+    return db_result (l, others + sqlite3_total_changes (l->db));
+}
+
 /* the host at the route's end that is not ?3's; NULL if all were lost */
 #define PEER                                                                  \
     "CASE WHEN r.lost < r.sent THEN nullif (CASE " DB_HOST_OF ("na.text")     \
@@ -486,7 +522,7 @@ json_t *ledger_link_audits (struct ledger *l, int64_t from, const char *link,
 struct trend_change {
     int64_t route, audit;
     double ns;  /* RTT per crossing, later its change */
-    int64_t begun;
+    int64_t begun, about;
     bool counts; /* for the route's lower quartile */
     int level;   /* of the worst finding that suspects the link; 0: none */
 };
@@ -533,9 +569,9 @@ static json_t *point_json (const struct trend_change *c, size_t n, double *work)
         routes += i == 0 || c[i].route != c[i - 1].route;
     }
     stats_sort (work, n);
-    return json_pack ("{s:I, s:I, s:I, s:f, s:s}", "audit",
-                      (json_int_t)c->audit, "begun", (json_int_t)c->begun,
-                      "routes", routes, "change_ns",
+    return json_pack ("{s:I, s:I, s:I, s:I, s:f, s:s}", "audit",
+                      (json_int_t)c->audit, "job", (json_int_t)c->about,
+                      "begun", (json_int_t)c->begun, "routes", routes, "change_ns",
                       stats_quantile (work, n, 0.5), "level",
                       verdict_status_name (levels[c->level]));
 }
@@ -566,7 +602,8 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
         " JOIN rebase b ON b.link = k.link WHERE k.route = r.route), 0),"
         " (SELECT max(CASE f.level WHEN 'FAIL' THEN 3 WHEN 'UNKNOWN' THEN 2"
         " ELSE 1 END) FROM suspect s JOIN finding f ON f.audit = s.audit"
-        " AND f.seq = s.finding WHERE s.link = c.link AND s.audit = r.audit)"
+        " AND f.seq = s.finding WHERE s.link = c.link AND s.audit = r.audit),"
+        " a.about"
         " FROM crossing c CROSS JOIN route t ON t.id = c.route"
         " AND +t.epoch = ?1 JOIN rtt r ON r.route = t.id AND r.lost < r.sent"
         " AND r.audit >= ?3"
@@ -582,6 +619,7 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
             .begun = sqlite3_column_int64 (row, 3),
             .counts = sqlite3_column_int (row, 4) != 0,
             .level = sqlite3_column_int (row, 5),
+            .about = sqlite3_column_int64 (row, 6),
         };
     }
     db_end (l, 0);

@@ -18,7 +18,7 @@
 #include "prolog/ledger/ledger_db.h"
 #include "util/text.h"
 
-enum { SQL_BYTES = 160 };
+enum { SQL_BYTES = 512 };
 
 static const struct salvage_part {
     const char *table;
@@ -71,14 +71,25 @@ run (struct ledger *l, int64_t arg, int64_t *value, const char *fmt, ...)
     return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : -1;
 }
 
+/* What the table of the version before has no column for: ", SQL"; or "". */
+static const char *lacking (struct ledger *l, const struct salvage_part *p)
+{
+    return !strcmp (p->table, "action")
+                   && run (l, 0, NULL, "SELECT cause FROM old.action LIMIT 0")
+                          < 0
+               ? ", " DB_CAUSE_OF_6
+               : "";
+}
+
 /* Copy the entry `arg`. Return 0, also if there is none; -1 if it is lost;
  * errno ENOSPC if there is no space for it.
  */
-static int copy (struct ledger *l, const struct salvage_part *p, int64_t arg)
+static int copy (struct ledger *l, const struct salvage_part *p,
+                 const char *more, int64_t arg)
 {
     db_begin (l, NULL);
-    if (run (l, arg, NULL, "INSERT INTO main.%s SELECT * FROM old.%s %s",
-             p->table, p->table,
+    if (run (l, arg, NULL, "INSERT INTO main.%s SELECT *%s FROM old.%s %s",
+             p->table, more, p->table,
              p->kind == LISTED ? "LIMIT 1 OFFSET ?1 - 1" : "WHERE id = ?1")
         < 0)
         db_fail (l);
@@ -99,6 +110,7 @@ static int copy (struct ledger *l, const struct salvage_part *p, int64_t arg)
 static int salvage (struct ledger *l, const struct salvage_part *p,
                     int64_t *lost)
 {
+    const char *more = lacking (l, p);
     int64_t last = 0;
 
     if ((p->kind != NUMBERED
@@ -117,7 +129,7 @@ static int salvage (struct ledger *l, const struct salvage_part *p,
         return -1;
     for (int64_t i = 1; i <= last; i++) {
         ledger_work (l, p->table, i, last);
-        if (copy (l, p, i) == 0)
+        if (copy (l, p, more, i) == 0)
             continue;
         if (errno == ENOSPC)
             return -1;

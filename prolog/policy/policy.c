@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "prolog/policy/evidence.h"
+#include "report/words.h"
 #include "util/alloc.h"
 #include "util/text.h"
 
@@ -321,14 +322,6 @@ static const char *sign_text (const struct link_event *e)
     return sign_words[e->sign];
 }
 
-const char *policy_drain_cause (const char *why)
-{
-    for (size_t i = 0; i < sizeof (sign_words) / sizeof (sign_words[0]); i++)
-        if (strstr (why, sign_words[i]))
-            return sign_name ((enum sign_kind)i);
-    return "confirmed";
-}
-
 /* Findings that never cause a drain, however often they are seen. */
 static bool rule_less (const struct node_state *w, struct decision *d)
 {
@@ -502,35 +495,38 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
     const struct link_event *e = t->last;
-    const char *port = e->suspect->port ? e->suspect->port : "";
     double expected_ns = e->finding->expected_ns;
-    char over[32] = "", much[64] = "loses messages";
+    const struct words_drain cable = {
+        .host = t->host, .port = e->suspect->port ? e->suspect->port : "",
+        .link = t->link, .basis = e->finding->basis,
+        .excess_ns = fmin (e->excess_ns, 1e9),
+        .expected_ns = isnan (expected_ns) ? NAN : fmin (expected_ns, 1e9),
+        .audit = e->audit,
+    };
     bool drains = w->site->cfg->act == POLICY_ACT_DRAIN;
+    enum policy_kind kind = drains ? POLICY_DRAIN : POLICY_NOTE;
     const char *would = drains ? "" : ", and would be drained if Action "
                                       "were drain";
+    char *words = words_cable (&cable), *reason = words_drain (&cable);
 
-    if (isfinite (expected_ns))
-        snprintf (over, sizeof (over), " over its %.0f ns",
-                  fmin (expected_ns, 1e9));
-    if (e->finding->basis != BASIS_LOSS)
-        snprintf (much, sizeof (much), "+%.0f ns%s", fmin (e->excess_ns, 1e9),
-                  over);
-    if (drains)
-        snprintf (d->reason, sizeof (d->reason),
-                  "pmm: host end %.63s%s%.32s (%.32s) %s, audit %" PRIu64,
-                  t->host, *port ? " " : "", port, t->link, much, e->audit);
+    if (drains) {
+        snprintf (d->reason, sizeof (d->reason), "pmm: %s", reason);
+        d->cause = t->first ? "confirmed" : sign_name (t->sign->sign);
+    }
     text_clean (d->reason);
     if (t->first)
-        return say (d, drains ? POLICY_DRAIN : POLICY_NOTE,
-                    "host end FAIL in audits %" PRIu64 " and %" PRIu64
-                    ", %s apart%s%s", t->first->audit, t->last->audit,
-                    span_of (t->last->time - t->first->time).text,
-                    (t->first->seen & t->last->seen) & SEEN_FAIL
-                        ? ""
-                        : ", with no other suspect in both", would);
-    return say (d, drains ? POLICY_DRAIN : POLICY_NOTE,
-                "host end FAIL in audit %" PRIu64 ", and %s%s",
-                t->last->audit, sign_text (t->sign), would);
+        say (d, kind, "%s; FAIL in audits %" PRIu64 " and %" PRIu64
+             ", %s apart%s%s", words, t->first->audit, t->last->audit,
+             span_of (t->last->time - t->first->time).text,
+             (t->first->seen & t->last->seen) & SEEN_FAIL
+                 ? ""
+                 : ", with no other suspect in both", would);
+    else
+        say (d, kind, "%s; FAIL in audit %" PRIu64 ", and %s%s", words,
+             t->last->audit, sign_text (t->sign), would);
+    free (words);
+    free (reason);
+    return true;
 }
 
 /* The first rule that returns true decides; the last one always does. If it

@@ -289,6 +289,8 @@ struct decision {
                                              input; NULL */
     char reason[POLICY_REASON_MAX]; /* DRAIN: Slurm's Reason; else "" */
     char why[POLICY_WHY_MAX];       /* one sentence, never empty */
+    const char *cause; /* DRAIN: "confirmed" by a second audit, or by a sign:
+                          its name; else NULL */
 };
 
 struct decisions {
@@ -321,10 +323,5 @@ const char *policy_kind_name (enum policy_kind kind);
 
 /* "reports", "common_cause", ...; "" if it is free. */
 const char *policy_block_name (enum policy_block block);
-
-/* Why a node was drained, by the sentence that its decision had: "confirmed" by
- * a second audit, or the sign that confirmed it: "counter", "width", "speed".
- */
-const char *policy_drain_cause (const char *why);
 
 #endif /* PROLOG_POLICY_H */

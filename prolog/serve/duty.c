@@ -174,67 +174,13 @@ int service_audit (struct service *s, const struct hostlist *nodes,
  * Comments of audited jobs
  */
 
-/* Fill in as much of a finding as a comment shows. Only the first suspect link,
- * switch and node are kept, in the memory that the finding points to; nnodes is
- * 1 if all suspects have the same node. False if the finding has no suspect
- * link, or if a suspect is no longer in the fabric.
- */
-static bool read_finding (struct finding *x, const json_t *finding,
-                          const struct fabric *f)
-{
-    const struct network *net = fabric_network (f);
-    const json_t *excess = json_object_get (finding, "excess_ns");
-    bool known = true;
-    size_t i;
-    json_t *v;
-
-    x->level = service_status (finding, "level");
-    x->kind = FINDING_KINDS - 1;
-    while (x->kind > 0 && strcmp (json_text (finding, "kind"),
-                                  finding_kind_name (x->kind)) != 0)
-        x->kind--;
-    x->excess_ns = json_is_number (excess) ? json_number_value (excess) : NAN;
-    json_array_foreach (json_object_get (finding, "suspects"), i, v) {
-        const char *id = json_text (v, "id"), *role = json_text (v, "role");
-
-        if (!strcmp (role, "link")) {
-            uint32_t link = fabric_find_link (f, id);
-            const char *node = link == FABRIC_NONE ? NULL
-                                                   : net->link[link].host;
-
-            if (x->nsuspects++ == 0)
-                *x->suspect = link;
-            if (node && (x->nnodes == 0 || strcmp (node, *x->node))) {
-                *x->node = (char *)node;
-                x->nnodes++;
-            }
-            known &= link != FABRIC_NONE;
-        }
-        else if (!strcmp (role, "switch")) {
-            uint32_t sw = 0;
-
-            while (sw < net->nswitches
-                   && (!net->sw[sw].id || strcmp (net->sw[sw].id, id)))
-                sw++;
-            if (x->nsw++ == 0)
-                *x->sw = sw;
-            known &= sw < net->nswitches;
-        }
-    }
-    return known && x->nsuspects > 0;
-}
-
 int service_comment (struct service *s, uint64_t job, int64_t audit,
                      struct error *err)
 {
     char entry[COMMENT_ENTRY_MAX + 1];
-    uint32_t link, sw;
-    char *node;
-    struct finding worst = { .suspect = &link, .sw = &sw, .node = &node };
-    struct verdict v = { .finding = &worst };
+    struct verdict *v;
     struct comment c;
     json_t *result, *extent;
-    const json_t *finding;
     int rc = -1;
 
     if (!strcmp (s->site.action, "report"))
@@ -242,13 +188,15 @@ int service_comment (struct service *s, uint64_t job, int64_t audit,
     result = ledger_result (s->ledger, audit, err);
     extent = result ? ledger_extent (s->ledger, audit, err) : NULL;
     if (result && extent) {
-        v.status = service_status (result, "status");
-        v.links = (size_t)json_int (extent, "links", 0);
-        v.rounds = (size_t)json_int (extent, "rounds", 0);
-        finding = json_array_get (json_object_get (result, "findings"), 0);
-        v.nfindings = finding && read_finding (&worst, finding, s->fabric)
-                      && worst.level >= v.status;
-        comment_of_audit (&c, audit, &v, s->fabric);
+        v = ledger_verdict (result, s->fabric, false);
+        v->links = (size_t)json_int (extent, "links", 0);
+        v->rounds = (size_t)json_int (extent, "rounds", 0);
+        /* none that a limit outranks, or that is of another fabric */
+        while (v->nfindings > 0 && (v->finding->level < v->status
+                                    || v->finding->nsuspects == 0))
+            verdict_drop (v);
+        comment_of_audit (&c, audit, v, s->fabric);
+        verdict_destroy (v);
         comment_format (&c, entry);
         rc = ledger_comment_add (s->ledger, clock_date (), job, 0, entry, err);
     }
@@ -302,6 +250,48 @@ int duty_missed (struct service *s, struct error *err)
     }
     hostlist_clear (&missed);
     return rc;
+}
+
+/* Whether the site's page has been made of these; what is missed depends on the
+ * time, too.
+ */
+static bool is_made_of (const struct service *s, int64_t changes,
+                        const json_t *nodes)
+{
+    return s->page.changes == changes && clock_ms () < s->page.due_ms
+           && !memcmp (&s->page.snapshot, &s->snapshot, sizeof (s->snapshot))
+           && json_equal (s->page.nodes, nodes)
+           && (s->news ? json_equal (s->page.news, s->news) : !s->page.news);
+}
+
+int duty_reports (struct service *s, struct error *err)
+{
+    struct controller_nodes nodes;
+    struct reports in = {
+        .site = &s->site, .ledger = s->ledger, .fabric = s->fabric,
+        .map = s->map, .node_of = s->node_of, .nodes = &nodes, .news = s->news,
+    };
+    int64_t changes;
+    int rc = 0;
+
+    if (!*s->site.reports)
+        return 0;
+    if ((changes = ledger_changes (s->ledger, err)) < 0
+        || controller_nodes (&nodes, err) < 0)
+        return -1;
+    if (!is_made_of (s, changes, nodes.rows)
+        && (rc = reports_tidy (&s->site, s->ledger, err)) == 0
+        && (rc = reports_index (&in, err)) >= 0 && rc < 2) {
+        json_decref (s->page.nodes);
+        json_decref (s->page.news);
+        s->page.nodes = json_incref (nodes.rows);
+        s->page.news = json_deep_copy (s->news);
+        s->page.snapshot = s->snapshot;
+        s->page.changes = changes;
+        s->page.due_ms = clock_ms () + HOUR_S * INT64_C (1000);
+    }
+    controller_nodes_clear (&nodes);
+    return rc < 0 ? -1 : 0;
 }
 
 /* Once an hour, set what may be deleted: what is older than LedgerDays, counted
@@ -375,5 +365,5 @@ int duty_prune (struct service *s, struct error *err)
                      COUNTED ((uint64_t)s->site.ledger_days, "day"));
         s->pruned = 0;
     }
-    return reports_tidy (&s->site, s->ledger, err);
+    return 0;
 }

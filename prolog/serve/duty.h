@@ -77,6 +77,13 @@ struct service {
         size_t more;      /* ... and were not, */
         char why[QUEUE_WHY_MAX]; /* ... the last of them for this reason */
     } passed;
+    struct {
+        int64_t changes;     /* of the ledger, */
+        struct timespec snapshot;
+        json_t *nodes, *news; /* ... and what else the site's page was last made
+                                 of; NULL: it was not */
+        int64_t due_ms;      /* when it is made though nothing changed */
+    } page;
     int64_t looked; /* when duty_sweep last searched for unresolved links */
 };
 
@@ -157,6 +164,11 @@ int duty_sweep (struct service *s, struct error *err);
 
 /* Log the nodes that were not audited for a long time, at most once a day. */
 int duty_missed (struct service *s, struct error *err);
+
+/* Delete pages of audits that are too old; write the site's page, at most once a
+ * minute.
+ */
+int duty_reports (struct service *s, struct error *err);
 
 /* Publish the state of each node for the hooks. */
 int duty_publish (struct service *s, struct error *err);

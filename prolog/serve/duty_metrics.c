@@ -461,8 +461,7 @@ static int put_drains (const struct metrics *m, struct error *err)
         resumes += !strcmp (kind, policy_kind_name (POLICY_RESUME));
         for (size_t k = 0; k < CAUSES; k++)
             n[k] += !strcmp (kind, policy_kind_name (POLICY_DRAIN))
-                    && !strcmp (policy_drain_cause (json_text (row, "why")),
-                                causes[k]);
+                    && !strcmp (json_text (row, "cause"), causes[k]);
     }
     json_decref (rows);
     if (!rows)

@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "report/words.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -51,9 +52,15 @@ enum {
 static json_t *notice_json (const char *event, json_t *keys, const char *words,
                             const char *node, const char *link, int64_t audit)
 {
-    return xcheck (json_pack ("{s:o, s:s, s:s, s:s*, s:s*, s:I}", "keys", keys,
-                              "event", event, "words", words, "node", node,
-                              "link", link, "audit", (json_int_t)audit));
+    const char *next = words_after (event);
+    json_t *notice = xcheck (json_pack (
+        "{s:o, s:s, s:s*, s:s*, s:I}", "keys", keys, "event", event, "node",
+        node, "link", link, "audit", (json_int_t)audit));
+
+    json_put (notice, "words",
+              next ? json_sprintf ("%.900s; next: %s", words, next)
+                   : json_string (words));
+    return notice;
 }
 
 /* A list of one key. */
@@ -164,13 +171,14 @@ static json_t *list_actions (struct service *s, int64_t now, struct error *err)
         const char *kind = json_text (row, "kind");
         const char *node = json_text (row, "node");
         bool drain = !strcmp (kind, policy_kind_name (POLICY_DRAIN));
+        const char *why = json_text (row, drain ? "reason" : "why");
 
         if (json_int (row, "done", 0) <= now - DAY_S
             || (!drain && strcmp (kind, policy_kind_name (POLICY_RESUME))))
             continue;
         snprintf (words, sizeof (words), "%s was %s: %s", node,
                   drain ? "drained" : "resumed",
-                  json_text (row, drain ? "reason" : "why"));
+                  why + (strncmp (why, "pmm: ", 5) ? 0 : 5));
         json_add (list,
                   notice_json (kind,
                                key_json ("action:%" PRId64,
@@ -182,19 +190,6 @@ static json_t *list_actions (struct service *s, int64_t now, struct error *err)
     }
     json_decref (rows);
     return list;
-}
-
-/* What a cable is called. */
-static void name_link (const struct fabric *f, const char *id, char *buf,
-                       size_t size)
-{
-    uint32_t link = fabric_find_link (f, id);
-
-    if (link == FABRIC_NONE)
-        snprintf (buf, size, "%s", id);
-    else
-        snprintf (buf, size, "%s -- %s", PORT_NAME (f, f->link[link].a),
-                  PORT_NAME (f, f->link[link].b));
 }
 
 /* The row of this audit in a list; NULL: it has none. */
@@ -259,6 +254,32 @@ static int times_failed (struct service *s, const json_t *audits,
     return times < 0 || confirmed ? times : 0;
 }
 
+/* What is wrong and, unless it is for a list, what to do. */
+static char *cable_words (const struct service *s, const struct finding *x,
+                          bool list)
+{
+    char *says = words_finding (x, s->fabric), *todo, *words;
+
+    if (list)
+        return says;
+    todo = words_do (x, s->fabric, WORDS_STAFF);
+    words = xasprintf ("%s: %s", says, todo);
+    free (says);
+    free (todo);
+    return words;
+}
+
+/* The verdict of an audit; NULL with err. */
+static struct verdict *read_audit (struct service *s, int64_t audit,
+                                   struct error *err)
+{
+    json_t *result = ledger_result (s->ledger, audit, err);
+    struct verdict *v = result ? ledger_verdict (result, s->fabric, false) : NULL;
+
+    json_decref (result);
+    return v;
+}
+
 json_t *service_cables (struct service *s, bool all, int64_t now,
                         struct error *err)
 {
@@ -269,6 +290,7 @@ json_t *service_cables (struct service *s, bool all, int64_t now,
                          : json_incref (rows);
     json_t *list = audits ? xcheck (json_array ()) : NULL, *last = NULL;
     int64_t audit = 0, finding = -1;
+    struct verdict *v = NULL;
     const json_t *row;
     size_t i;
 
@@ -276,13 +298,13 @@ json_t *service_cables (struct service *s, bool all, int64_t now,
         const char *kind = json_text (row, "kind");
         const char *link = json_text (row, "link");
         const json_t *excess = json_object_get (row, "excess_ns");
-        int64_t others = json_int (row, "suspects", 1) - 1;
         const char *basis = json_text (row, "basis");
         bool slow = !strcmp (basis, finding_basis_name (BASIS_SLOW));
         bool twice = slow || !strcmp (kind, finding_kind_name (
                                                 FINDING_SWITCH_LINK))
                      || !strcmp (kind, finding_kind_name (FINDING_SWITCH));
-        char name[260], words[WORDS], more[80] = "", seen[80] = "", much[32];
+        char words[WORDS], seen[80] = "", much[32] = "", *says;
+        const struct finding *x;
         int64_t first;
         json_t *key;
         int times;
@@ -307,23 +329,33 @@ json_t *service_cables (struct service *s, bool all, int64_t now,
             json_decref (key);
             continue;
         }
-        audit = json_int (row, "audit", 0);
         finding = json_int (row, "finding", -1);
-        name_link (s->fabric, link, name, sizeof (name));
-        if (others > 0)
-            snprintf (more, sizeof (more), ", or %s%s",
-                      others > 1 ? "one of " : "",
-                      COUNTED ((uint64_t)others, "other"));
-        snprintf (much, sizeof (much), "%s messages",
-                  slow ? "delays" : "loses");
+        if (!v || audit != json_int (row, "audit", 0)) {
+            verdict_destroy (v);
+            audit = json_int (row, "audit", 0);
+            if (!(v = read_audit (s, audit, err))) {
+                json_decref (list);
+                list = NULL;
+            }
+        }
+        x = v && finding >= 0 && (size_t)finding < v->nfindings
+                ? &v->finding[finding] : NULL;
+        if (!x || x->nsuspects == 0) { /* its cable is gone */
+            last = NULL;
+            json_decref (key);
+            continue;
+        }
         if (json_is_number (excess))
-            snprintf (much, sizeof (much), "+%.0f ns",
+            snprintf (much, sizeof (much), ", %+.0f ns",
                       json_number_value (excess));
-        snprintf (words, sizeof (words), "%s%s: %s %s, audit %" PRId64 "%s",
-                  name, more, kind, much, audit, seen);
+        says = cable_words (s, x, all);
+        snprintf (words, sizeof (words), "%s; audit %" PRId64 "%s%s", says,
+                  audit, seen, much);
+        free (says);
         last = notice_json ("cable", key, words, NULL, link, audit);
         json_add (list, last);
     }
+    verdict_destroy (v);
     json_decref (audits);
     json_decref (rows);
     return list;

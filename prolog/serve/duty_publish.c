@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "prolog/node/cache.h"
+#include "report/words.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -132,7 +133,7 @@ static void take (struct publication *w, uint32_t node, uint64_t audit,
 
 /* If the suspects belong to several nodes, each of these is UNKNOWN. */
 static void take_finding (struct publication *w, const json_t *finding,
-                          uint64_t audit)
+                          const char *says, uint64_t audit)
 {
     const json_t *suspects = json_object_get (finding, "suspects");
     enum verdict_status level = service_status (finding, "level");
@@ -147,8 +148,7 @@ static void take_finding (struct publication *w, const json_t *finding,
         if (first == FABRIC_NONE || node_at (w, v, "id") != first)
             level = VERDICT_UNKNOWN;
     json_array_foreach (suspects, i, v)
-        take (w, node_at (w, v, "id"), audit, level,
-              json_text (finding, "why"));
+        take (w, node_at (w, v, "id"), audit, level, says);
 }
 
 /* Set the levels of the nodes whose newest audit this is. */
@@ -161,6 +161,7 @@ static int take_audit (struct publication *w, struct ledger *ledger,
     const json_t *open = json_object_get (result, "not_judged");
     bool none = service_status (result, "status") == VERDICT_UNKNOWN
                 && json_array_size (findings) + json_array_size (open) == 0;
+    struct verdict *verdict;
     size_t i;
     json_t *v;
 
@@ -173,8 +174,15 @@ static int take_audit (struct publication *w, struct ledger *ledger,
             w->node[k].level = none ? VERDICT_UNKNOWN : VERDICT_OK;
             w->node[k].sentence = none ? untold : "no fault at its end";
         }
-    json_array_foreach (findings, i, v)
-        take_finding (w, v, audit);
+    verdict = ledger_verdict (result, w->f, false);
+    json_array_foreach (findings, i, v) {
+        char *says = words_finding (&verdict->finding[i], w->f);
+
+        json_put (v, "says", json_string (says));
+        take_finding (w, v, json_text (v, "says"), audit);
+        free (says);
+    }
+    verdict_destroy (verdict);
     json_array_foreach (open, i, v)
         take (w, node_at (w, v, "link"), audit, VERDICT_UNKNOWN, untold);
     return 0;

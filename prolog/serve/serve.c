@@ -51,6 +51,7 @@ static const struct {
     { "sweep", duty_sweep, MINUTE_MS, FABRIC },
     { "publish", duty_publish, HOUR_MS, FABRIC },
     { "missed", duty_missed, HOUR_MS, FABRIC },
+    { "reports", duty_reports, MINUTE_MS, FABRIC },
     { "comments", duty_comments, 5 * SECOND_MS, LEDGER },
     { "settle", duty_settle, HOUR_MS, FABRIC },
     { "prune", duty_prune, HOUR_MS, LEDGER },
@@ -408,5 +409,7 @@ int serve (const char *conf, bool once, FILE *log, struct error *err)
     duty_wishes_clear (&s);
     json_decref (s.trouble);
     json_decref (s.news);
+    json_decref (s.page.nodes);
+    json_decref (s.page.news);
     return rc;
 }

@@ -283,7 +283,8 @@ static void step_audit (struct season *s, words v)
         }
     /* as the judge has it: what is of open links alone is no limit of others */
     verdict->limited &= verdict->nopen == 0 || !samples->complete;
-    if (ledger_record (s->ledger, NOW + time, ps, samples, verdict, &err) < 0)
+    if (ledger_record (s->ledger, NOW + time, ps, samples, verdict, "says",
+                       &err) < 0)
         diag ("%s", err.text);
     samples_destroy (samples);
     verdict_destroy (verdict);
@@ -541,7 +542,7 @@ static const struct {
 } seasons[] = {
     { "all is well", "audit -600; round 0", "", "", NULL },
     { "slow twice", TWICE "round 0; round 60", "drain h0003", "drain",
-      "h0003: drained: pmm: host end h0003 mlx5_0/1 (" },
+      "h0003: drained: pmm: h0003 mlx5_0/1's cable is " },
     { "slow once", "audit -600 fail h0003; round 0", "", "",
       "h0003: wait: FAIL in audit 3" },
     { "clean between", CLEAN ("") },
@@ -659,7 +660,7 @@ static const struct {
     /* who is who */
     { "a host that Slurm calls otherwise", "map h0003 h0007; " TWICE
       "round 0", "drain h0007", "drain",
-      "h0007: drained: pmm: host end h0007" },
+      "h0007: drained: pmm: h0007 " },
     { "a sign of it, by that name", "map h0003 h0007; audit -600 fail h0003;"
       "sign h0003 -500 3 h0007; round 0", "drain h0007", "drain",
       "its link has lost width" },

@@ -64,7 +64,7 @@ static void enter (const char *const *host, size_t n, const char *link)
     }
     ok (ledger_begin (ledger, 1, fabric->hash, &cause, host, n, s->nonce,
                       &err) > 0
-            && ledger_record (ledger, 2, ps, s, v, &err) > 0,
+            && ledger_record (ledger, 2, ps, s, v, "says", &err) > 0,
         "an audit of %zu hosts %s", n, err.text);
     verdict_destroy (v);
     samples_destroy (s);
@@ -170,7 +170,7 @@ static struct verdict *audit_spread (const struct fabric *f, struct ledger *l,
                                         &err)))
         diag ("%s", err.text);
     v = judge (ps, plan, s, base, NULL, &err);
-    if (!v || ledger_record (l, 2, ps, s, v, &err) < 0
+    if (!v || ledger_record (l, 2, ps, s, v, "says", &err) < 0
         || site_baseline_update (&where, &err) < 0)
         diag ("%s", err.text);
     baseline_destroy (base);
@@ -292,7 +292,7 @@ int main (void)
         "an audit that has no result yet: %s", runs ());
     s = measure (all, 4, &ps);
     memcpy (s->nonce, late, sizeof (s->nonce));
-    if (ledger_record (ledger, 2, ps, s, sound, &err) < 0)
+    if (ledger_record (ledger, 2, ps, s, sound, "says", &err) < 0)
         diag ("%s", err.text);
     ok (update () == 1 && !strcmp (runs (), "8:6/4 7:6/4 6:6/4 "),
         "... enters behind those that were faster: %s", runs ());

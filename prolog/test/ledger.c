@@ -100,7 +100,7 @@ static int64_t audit (struct ledger *l, int64_t time, uint32_t slow,
         return -1;
     s = measure (nonce, slow, ns);
     v = verdict_of (level, slow);
-    id = ledger_record (l, time + 1, ps, s, v, &err);
+    id = ledger_record (l, time + 1, ps, s, v, "says", &err);
     verdict_destroy (v);
     samples_destroy (s);
     return id;
@@ -268,6 +268,74 @@ static void test_places (void)
     ledger_close (l);
 }
 
+/* A ledger of version 6, with a drain that it confirmed and one by a sign. */
+static void before (const char *path)
+{
+    ledger_close (fresh (path));
+    tell (path, "DROP TABLE action;"
+                "CREATE TABLE action (id INTEGER PRIMARY KEY AUTOINCREMENT,"
+                " after INTEGER NOT NULL, node TEXT NOT NULL, link TEXT,"
+                " kind TEXT NOT NULL, intended INTEGER NOT NULL, done INTEGER,"
+                " reason TEXT NOT NULL, why TEXT NOT NULL);"
+                "CREATE INDEX action_after ON action (after);"
+                "CREATE UNIQUE INDEX action_open ON action (node, kind)"
+                " WHERE done IS NULL;"
+                "INSERT INTO action VALUES (1, 0, 'h1', 'l1', 'drain', 10, 11,"
+                " 'pmm: host end h1', 'host end FAIL in audits 1 and 2');"
+                "INSERT INTO action VALUES (2, 0, 'h1', 'l1', 'resume', 20, 21,"
+                " '', 'repaired');"
+                "INSERT INTO action VALUES (3, 0, 'h2', 'l2', 'drain', 30, 31,"
+                " 'pmm: host end h2', 'host end FAIL in audit 3, and its link"
+                " has lost width');"
+                "PRAGMA user_version = 6");
+}
+
+static bool has_causes (struct ledger *l)
+{
+    json_t *rows = l ? ledger_list (l, LEDGER_ACTIONS, 10, 0, &err) : NULL;
+    bool all = json_array_size (rows) == 3
+               && is_text (json_array_get (rows, 0), "cause", "width")
+               && json_is_null (json_object_get (json_array_get (rows, 1),
+                                                 "cause"))
+               && is_text (json_array_get (rows, 2), "cause", "confirmed")
+               && is_text (json_array_get (rows, 2), "reason",
+                           "pmm: host end h1");
+
+    json_decref (rows);
+    return all;
+}
+
+/* A ledger of the version before keeps its history. */
+static void test_before (void)
+{
+    struct ledger *l;
+
+    before ("six");
+    ok (!ledger_open ("six", LEDGER_READ, &err)
+            && strstr (err.text, "is of version 6: the audit service brings it"),
+        "who only reads is told who does it: %s", err.text);
+    l = fresh ("saved");
+    ok (l && ledger_salvage (l, "six", &err) == 0 && has_causes (l),
+        "it can be salvaged");
+    ledger_close (l);
+    ok (ask ("six", "PRAGMA user_version") == 6, "which leaves it as it was");
+    l = ledger_open ("six", LEDGER_WRITE, &err);
+    ok (has_causes (l), "opened for writing, it is brought up to date");
+    ledger_close (l);
+    l = ledger_open ("six", LEDGER_READ, &err);
+    ok (has_causes (l) && ask ("six", "PRAGMA user_version") == LEDGER_VERSION
+            && ask ("six", "SELECT count(*) FROM pragma_table_info ('action')")
+                   == 10, "once and for all");
+    ledger_close (l);
+
+    before ("half");
+    tell ("half", "ALTER TABLE action ADD COLUMN cause TEXT");
+    ok (!ledger_open ("half", LEDGER_WRITE, &err), "it fails: %s", err.text);
+    ok (ask ("half", "PRAGMA user_version") == 6
+            && ask ("half", "SELECT count(*) FROM action WHERE cause IS NULL")
+                   == 3, "then nothing has changed");
+}
+
 /* Run f as a user who is not root; its return value. */
 static int as_stranger (int (*f) (void))
 {
@@ -416,8 +484,8 @@ static void test_record (void)
     s->job = 99;
     samples_add_host (s, host[1], true);
     samples_add_host (s, host[2], false);
-    ok (ledger_record (l, 600, ps, s, v, &err) == 1, "a result");
-    ok (ledger_record (l, 601, ps, s, v, &err) < 0 && errno == EEXIST,
+    ok (ledger_record (l, 600, ps, s, v, "says", &err) == 1, "a result");
+    ok (ledger_record (l, 601, ps, s, v, "says", &err) < 0 && errno == EEXIST,
         "but once: %s", err.text);
     a = ledger_audit (l, 1, &err);
     ok (a && same_probes (json_object_get (a, "probes"), s),
@@ -457,17 +525,17 @@ static void test_record (void)
     json_decref (a);
 
     strcpy (s->nonce, "00000000000000000000000000000000");
-    ok (ledger_record (l, 602, ps, s, v, &err) < 0
+    ok (ledger_record (l, 602, ps, s, v, "says", &err) < 0
             && strstr (err.text, "no audit that was begun"),
         "a user's result is refused: %s", err.text);
     samples_destroy (s);
     s = measure (other, 2, 400);
     samples_add_host (s, host[4], true);
-    ok (ledger_record (l, 602, ps, s, v, &err) < 0
+    ok (ledger_record (l, 602, ps, s, v, "says", &err) < 0
             && strstr (err.text, "not begun for host"),
         "so is a host's that was not asked: %s", err.text);
     net->net.hash = "another";
-    ok (ledger_record (l, 602, ps, s, v, &err) < 0
+    ok (ledger_record (l, 602, ps, s, v, "says", &err) < 0
             && strstr (err.text, "another fabric"),
         "so is another fabric's: %s", err.text);
     net->net.hash = "table";
@@ -830,7 +898,7 @@ static void test_service (void)
             && ledger_give_up (l, 601, 6, "out of time", &err) == 0,
         "one is given up");
     s = measure (nonce, 0, 0);
-    ok (ledger_record (l, 602, ps, s, v, &err) < 0 && errno == EEXIST,
+    ok (ledger_record (l, 602, ps, s, v, "says", &err) < 0 && errno == EEXIST,
         "its result comes too late: %s", err.text);
     samples_destroy (s);
     s = measure (nonce, 0, 0);
@@ -839,7 +907,7 @@ static void test_service (void)
     ok (ledger_begin (l, 650, net->net.hash, &by_hand, host, HOSTS, s->nonce,
                       &err)
                 == 7
-            && ledger_record (l, 651, ps, s, v, &err) == 7,
+            && ledger_record (l, 651, ps, s, v, "says", &err) == 7,
         "a host does not answer");
     samples_destroy (s);
     verdict_destroy (v);
@@ -904,7 +972,7 @@ static void test_company (void)
 
     ledger_begin (l, 100, net->net.hash, &cause, host, HOSTS, nonce, &err);
     s = measure (nonce, 0, 0);
-    ok (ledger_record (l, 101, ps, s, verdict, &err) == 1,
+    ok (ledger_record (l, 101, ps, s, verdict, "says", &err) == 1,
         "an audit with a leader");
     row = ledger_result (l, 1, &err);
     ok (is_text (row, "leader", host[1]) && integer (row, "asked") == HOSTS
@@ -1059,7 +1127,7 @@ static int64_t audit_loops (struct ledger *l, int64_t time, double ns)
     for (size_t i = 0; i < s->nloopbacks; i++)
         for (int q = 0; s->loopback[i].end == 0 && q < RTT_COUNT; q++)
             s->loopback[i].rtt_ns[q] = ns + off[n / RTT_COUNT] + q, n++;
-    id = ledger_record (l, time + 1, ps, s, v, &err);
+    id = ledger_record (l, time + 1, ps, s, v, "says", &err);
     verdict_destroy (v);
     samples_destroy (s);
     return id;
@@ -1195,7 +1263,7 @@ static int64_t audit_of (struct ledger *l, int64_t time, struct pathset *set,
                        s->nonce, &err);
     if (sol)
         *sol = solve (set, s, &solve_opts, &err);
-    if (ledger_record (l, time + 1, set, s, v, &err) != id)
+    if (ledger_record (l, time + 1, set, s, v, "says", &err) != id)
         abort ();
     samples_destroy (s);
     plan_destroy (probes);
@@ -1613,7 +1681,8 @@ static void test_flows (void)
     s->spread = 3;
     s->level = 2;
     s->rc = 1;
-    ok (ledger_record (l, 101, ps, s, v, &err) > 0, "an audit with flows");
+    ok (ledger_record (l, 101, ps, s, v, "says", &err) > 0,
+        "an audit with flows");
     base = ledger_baseline (l, net->net.hash, 1, INT64_MAX, resolve, net, &err);
     run = base ? baseline_spread (base) : NULL;
     ok (run && run->spread == 3 && run->level == 2 && run->rc == 1
@@ -2198,6 +2267,7 @@ int main (void)
         host[i] = pathset_endpoint (ps, i)->host;
 
     test_places ();
+    test_before ();
     test_owner ();
     test_record ();
     test_notes ();

@@ -72,7 +72,7 @@ static int64_t act (const char *node, const char *kind, bool done)
 {
     const struct ledger_action action = {
         .node = node, .kind = kind, .link = "0002c90000000010/1",
-        .reason = "pmm: host end +1000 ns", .why = "clean twice",
+        .reason = "pmm: its cable is slow", .why = "clean twice",
     };
     int64_t id = ledger_intend (service.ledger, time (NULL), &action, &err);
 
@@ -109,12 +109,12 @@ static void test_events (void)
     act ("h0001", "drain", true);
     act ("h0002", "drain", false);
     act ("h0003", "left", true);
-    ok (settle () && count ("drain|h0001 was drained: pmm: host end") == 1
+    ok (settle () && count ("drain|h0001 was drained: its cable is slow|") == 1
             && count ("\n") == 2,
         "a drain that is done is told");
     ok (count ("{\"kind\":\"pmm-event\",\"version\":1,\"id\":2,"
-               "\"event\":\"drain\",\"words\":\"h0001 was drained: pmm: host "
-               "end +1000 ns\",\"node\":\"h0001\",\"link\":\"0002c900000000"
+               "\"event\":\"drain\",\"words\":\"h0001 was drained: its cable "
+               "is slow\",\"node\":\"h0001\",\"link\":\"0002c900000000"
                "10/1\",\"audit\":null,\"time\":") == 1,
         "... as JSON on its standard input");
     ok (count ("|PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin|LC_ALL=C|")
@@ -127,7 +127,7 @@ static void test_events (void)
         "so is a resume, each once");
     decide (nodes, blocks, 3);
     ok (settle () && count ("would-drain|h0001: it FAILs") == 1
-            && count ("blocked|h0002: it FAILs") == 1 && count ("\n") == 5,
+            && count ("blocked|h0002: it FAILs; next: pmm policy explain; ") == 1 && count ("\n") == 5,
         "what blocks the policy is told once, or by node");
     decide (nodes, blocks, 3);
     ok (settle () && count ("\n") == 5, "... and not again while it holds");
@@ -173,7 +173,8 @@ static void fail (struct pathset *ps, struct plan *plan, const char *links,
     id = ledger_begin (service.ledger, begun, f->hash, &cause, host, 4,
                        s->nonce, &err);
     ok (ledger_led (service.ledger, id, leader, &err) == 0
-            && ledger_record (service.ledger, begun + 1, ps, s, v, &err) > 0,
+            && ledger_record (service.ledger, begun + 1, ps, s, v, "says", &err)
+                   > 0,
         "an audit");
     samples_destroy (s);
     verdict_destroy (v);
@@ -208,9 +209,12 @@ static void test_cables (void)
         "... nor if one finds it clean, and one WARNs");
     fail (ps, plan, "20", "h0002", 5000);
     ok (settle () && count ("cable|") == 1
-            && count ("cable|s1-0002/3 -- s2-0001/2, or 1 other: switch "
-                      "link +412 ns, audit 8, as in 1 more audit since audit 7|")
-                   == 1,
+            && count ("cable|a cable is 412 ns slow: s1-0002/3 -- s2-0001/2, "
+                      "or s1-0001/3 -- s2-0001/1: reseat the plugs of the "
+                      "first cable, then "
+                      "of the next; swap the one that stays slow; after the "
+                      "repair: pmm ledger rebase CABLE; audit 8, as in 1 more "
+                      "audit since audit 7, +412 ns|") == 1,
         "... but by two that confirm each other");
     fail (ps, plan, "01", "h0003", 4000);
     ok (settle () && count ("cable|") == 1,
@@ -320,11 +324,11 @@ static void test_trouble (void)
                          json_integer (clock_ms () - TROUBLE_MS));
     service_trouble (&service, "comments", "slurmdbd is gone");
     ok (settle () && settle () && count ("\n") == n + 1
-            && count ("trouble|slurmdbd is gone|") == 1,
+            && count ("trouble|slurmdbd is gone; next: pmm doctor; ") == 1,
         "... but when it lasts, once");
     service.ledger = NULL;
     ok (settle () && settle () && count ("\n") == n + 2
-            && count ("trouble|slurmdbd is gone|") == 2,
+            && count ("trouble|slurmdbd is gone; next: pmm doctor; ") == 2,
         "... also if there is no ledger to note it in");
     service.ledger = ledger;
     service_trouble (&service, "comments", NULL);

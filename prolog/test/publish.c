@@ -75,7 +75,7 @@ static int64_t record (bool limited, const char *found, const char *open)
         v->open[v->nopen++] = link_of ((uint32_t)(*open - '1'));
     ledger_begin (service.ledger, when - 1, f->hash, &cause, host, HOSTS,
                   s->nonce, &err);
-    id = ledger_record (service.ledger, when, ps, s, v, &err);
+    id = ledger_record (service.ledger, when, ps, s, v, "says", &err);
     samples_destroy (s);
     verdict_destroy (v);
     free (latency);
@@ -195,10 +195,11 @@ static void test_metrics (void)
     };
     static const struct ledger_action drain[] = {
         { .node = "h0001", .kind = "drain", .reason = "",
-          .why = "host end FAIL in audits 1 and 2, 7 s apart" },
+          .why = "twice", .cause = "confirmed" },
         { .node = "h0002", .kind = "drain", .reason = "",
-          .why = "host end FAIL in audit 1, and its error counters grow" },
-        { .node = "h0003", .kind = "drain", .reason = "", .why = "not done" },
+          .why = "once", .cause = "counter" },
+        { .node = "h0003", .kind = "drain", .reason = "", .why = "not done",
+          .cause = "confirmed" },
     };
     const struct fabric *f = service.fabric;
     json_t *nodes = json_pack ("[s, s]", "h0001", "h0002");

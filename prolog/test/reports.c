@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The directory of pages: which stay, and what else is left alone. That audits
- * write them is tests/t0850-audit.t's.
+/* The directory of pages: which stay, what else is left alone, when the site's page
+ * is written and what it does not say. That audits write theirs is
+ * tests/t0850-audit.t's, how the site's looks tests/t0351-sitepage.t's.
  */
 #include "config.h"
 #include "prolog/audit/audit.h"
@@ -10,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ibquery/model/generate.h"
+#include "prolog/audit/parts.h"
 #include "tests/tap.h"
 
 static struct error err;
@@ -39,16 +42,34 @@ static const char *there (void)
     return text;
 }
 
-static bool index_has (const char *text)
+/* Make the site's page seem that old. Return its inode, which another one would
+ * not have.
+ */
+static ino_t age_index (int seconds)
+{
+    struct timespec t[2] = { { .tv_sec = time (NULL) - seconds },
+                             { .tv_sec = time (NULL) - seconds } };
+    struct stat st = { 0 };
+
+    utimensat (AT_FDCWD, "pages/index.html", t, 0);
+    return stat ("pages/index.html", &st) == 0 ? st.st_ino : 0;
+}
+
+static bool page_has (const char *path, const char *text)
 {
     static char buf[1 << 20];
-    FILE *fp = fopen ("pages/index.html", "r");
+    FILE *fp = fopen (path, "r");
     size_t n = fp ? fread (buf, 1, sizeof (buf) - 1, fp) : 0;
 
     buf[n] = '\0';
     if (fp)
         fclose (fp);
     return strstr (buf, text) != NULL;
+}
+
+static bool index_has (const char *text)
+{
+    return page_has ("pages/index.html", text);
 }
 
 static void test (struct ledger *l, const struct fabric *f)
@@ -77,9 +98,6 @@ static void test (struct ledger *l, const struct fabric *f)
     }
     ok (reports_tidy (&site, l, &err) == 0 && !strcmp (there (), "1111111111"),
         "pages of audits stay: %s", there ());
-    ok (index_has ("\"id\":3") && index_has ("\"page\":true")
-            && index_has ("\\u003c/script\\u003e\\u003cb\\u003e"),
-        "and are in the index, whose sentences are data");
     site.reports_kept = 3;
     ok (reports_tidy (&site, l, &err) == 0 && !strcmp (there (), "0111111111"),
         "the oldest goes where there are too many: %s", there ());
@@ -89,6 +107,131 @@ static void test (struct ledger *l, const struct fabric *f)
     chmod ("pages", 0777);
     ok (reports_tidy (&site, l, &err) < 0,
         "a directory that others may write is refused: %s", err.text);
+    chmod ("pages", 0755);
+}
+
+static struct reports in;
+
+static int write_index (void)
+{
+    return reports_index (&in, &err);
+}
+
+/* Enter an audit of two hosts, for a job, that finds the first one's cable slow, or
+ * nothing.
+ */
+static void enter (struct ledger *l, struct fabric *f, int64_t time,
+                   bool found)
+{
+    const char *const host[] = { f->host[0].name, f->host[1].name };
+    const struct ledger_cause cause = { .why = LEDGER_JOB, .uid = 4711,
+                                        .job = (uint64_t)time,
+                                        .submitted = 1 };
+    uint32_t link = f->port[f->endpoint[f->host[0].first].port].link;
+    struct finding x = {
+        .level = VERDICT_FAIL, .kind = FINDING_HOST_END, .excess_ns = 900,
+        .stderr_ns = 1, .expected_ns = 700, .suspect = &link, .nsuspects = 1,
+        .why = (char *)"</script><b>why",
+    };
+    struct verdict v = { .status = found ? VERDICT_FAIL : VERDICT_OK,
+                         .finding = &x, .nfindings = found };
+    struct samples *s = samples_create ();
+    struct sample sample = { .b = 1, .sent = 1 };
+    struct pathset *ps = fabric_pathset (f, host, 2, &err);
+
+    for (int q = 0; q < RTT_COUNT; q++)
+        sample.rtt_ns[q] = 2000;
+    samples_add (s, &sample);
+    samples_add_host (s, host[0], true);
+    samples_add_host (s, host[1], true);
+    if (!ps
+        || ledger_begin (l, time, f->hash, &cause, host, 2, s->nonce, &err) < 0
+        || ledger_record (l, time, ps, s, &v, "said", &err) < 0)
+        diag ("%s", err.text);
+    samples_destroy (s);
+    pathset_destroy (ps);
+}
+
+/* The page of an audit, after two for jobs that found the same. */
+static void test_page (struct ledger *l, const struct fabric *f, int64_t now)
+{
+    const struct site site = { .reports = (char *)"pages",
+                               .reports_kept = 200 };
+    uint32_t link = f->port[f->endpoint[f->host[0].first].port].link;
+    struct finding x = {
+        .level = VERDICT_FAIL, .kind = FINDING_HOST_END, .excess_ns = 900,
+        .stderr_ns = 1, .expected_ns = 700, .suspect = &link, .nsuspects = 1,
+    };
+    struct verdict v = { .status = VERDICT_FAIL, .finding = &x,
+                         .nfindings = 1 };
+    struct page page = { .fabric = f, .verdict = &v };
+    char jobs[64];
+
+    snprintf (jobs, sizeof (jobs), "Jobs: %jd, %jd\\n",
+              (intmax_t)(now - 400), (intmax_t)(now - 300));
+    ok (reports_add (&site, l, 9, &page, &err) == 0
+            && page_has ("pages/audit-9.html", jobs),
+        "an audit's page has a ticket with the jobs, the newest last");
+}
+
+static void test_index (struct ledger *l, struct fabric *f)
+{
+    const struct site site = { .reports = (char *)"pages",
+                               .audit_every_ms = 1000 };
+    struct policy_node state[] = {
+        { .name = f->host[0].name, .drained = true,
+          .reason = "pmm: host end, see /etc/secret" },
+        { .name = f->host[1].name, .drained = true, .reason = "alice: <&>" },
+        { .name = f->host[2].name },
+    };
+    const struct controller_nodes nodes = { .v = state, .n = 3 };
+    int64_t now = time (NULL);
+    ino_t was;
+
+    in = (struct reports){ .site = &site, .ledger = l, .fabric = f,
+                           .node_of = nodemap_nodes (NULL, f),
+                           .nodes = &nodes };
+    ok (write_index () == 1 && index_has ("\"status\":\"UNKNOWN\""),
+        "the page of a site that has measured nothing");
+    ok (write_index () == 2, "it is not written twice a minute");
+    was = age_index (61);
+    ok (write_index () == 0 && age_index (61) == was,
+        "nor if nothing has changed");
+    enter (l, f, now - 500, false);
+    enter (l, f, now - 400, true);
+    enter (l, f, now - 300, true);
+    test_page (l, f, now);
+    ledger_rebase (l, now - 200, f->link[1].id, "alice",
+                   "new cable, see /home/alice/it and \"(/x)\"", &err);
+    ok (write_index () == 1 && index_has ("a cable is 900 ns slow: h0001"),
+        "a finding of an audit is there");
+    ok (index_has ("\\u003c/script\\u003e\\u003cb\\u003ewhy")
+            && !index_has ("</script><b>"), "as data");
+    {
+        char since[128];
+
+        snprintf (since, sizeof (since), "\"jobs\":[%jd,%jd],\"since\":%jd",
+                  (intmax_t)(now - 400), (intmax_t)(now - 300),
+                  (intmax_t)(now - 400));
+        ok (index_has (since), "since when, by which jobs: %s", since);
+    }
+    ok (index_has ("\"state\":\"drained by pmm\"")
+            && index_has ("\"drained, not by pmm\""), "who is drained");
+    ok (index_has ("new cable, see ... and \\\"(...)\\\"")
+            && index_has ("host end, see ..."), "texts lose their paths");
+    ok (!index_has ("alice") && !index_has ("4711") && !index_has ("/home")
+            && !index_has ("/etc/secret"), "there are no users");
+    was = age_index (61);
+    state[2].down = true;
+    ok (write_index () == 1 && index_has ("\"why\":\"down\"")
+            && age_index (61) != was, "a node that goes down is a change");
+    enter (l, f, now - 100, false);
+    ok (write_index () == 1 && index_has ("\"findings\":[]")
+            && index_has ("\"status\":\"OK\""), "so is a cable that is well");
+    age_index (61);
+    chmod ("pages", 0777);
+    ok (write_index () < 0, "a directory that others may write: %s", err.text);
+    free ((void *)in.node_of);
 }
 
 int main (void)
@@ -102,6 +245,8 @@ int main (void)
         l = ledger_open ("led", LEDGER_CREATE, &err);
     if (ok (f && l, "a ledger"))
         test (l, f);
+    if (f && l)
+        test_index (l, f);
     ledger_close (l);
     fabric_destroy (f);
     snprintf (command, sizeof (command), "rm -r %s", dir);

@@ -335,7 +335,7 @@ static void audit (struct season *s, const char *const *host, size_t n)
     id = ledger_begin (s->ledger, s->now, s->fabric->hash, &cause, host, n,
                        samples->nonce, &err);
     if (id < 0
-        || ledger_record (s->ledger, s->now, ps, samples, v, &err) < 0)
+        || ledger_record (s->ledger, s->now, ps, samples, v, "says", &err) < 0)
         die (&err);
     learn (s, id);
     settle (s);

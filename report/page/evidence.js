@@ -255,7 +255,7 @@ function showFacts (at, c, l) {
     ['expected', l && l.expected !== null ? `${ns (l.expected)}, by ${l.known
       ? 'the baseline' : 'its class'}` : ''],
     ['over it', l && l.excess !== null ? signed (l.excess) : ''],
-    ['finding', f && `${f.level}, ${f.words}`],
+    ['finding', f && `${f.level}: ${f.says}`],
     ['looks like', l && l.alike && l.alike.length > 1
       ? l.alike.filter ((o) => o !== l).slice (0, 8).map ((o) => o.name)
         .join ('; ') + (l.alike.length > 9 ? `; ${l.alike.length - 9} more` : '')
@@ -400,12 +400,12 @@ function find () {
   const words = $('#search').value.toLowerCase ().split (/\s+/)
     .filter (Boolean);
 
-  if (!words.length || !state.job) {
+  if (!words.length || !(state.job || cells.map)) {
     list.hidden = true;
     $('#search').setAttribute ('aria-expanded', 'false');
     return;
   }
-  search.index = search.index || searchIndex ();
+  search.index = search.index || (site ? siteIndex () : searchIndex ());
   search.found = [];
   for (const it of search.index)
     if (words.every ((w) => it.text.includes (w))) {

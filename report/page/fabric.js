@@ -10,7 +10,7 @@ function readPalette () {
 
   for (const name of ['paper', 'ink', 'soft', 'line', 'faint', 'accent', 'link',
     'x0', 'x1', 'x2', 'x3', 'host', 'switch', 'edge', 'fail', 'warn', 'unknown',
-    'ok'])
+    'ok', 'well', 'sum'])
     palette[name] = style.getPropertyValue (`--${name}`).trim ();
 }
 
@@ -390,9 +390,7 @@ function tipText (it) {
     return `${it.name}\n${it.sw ? `switch, level ${it.level}` : 'host'}, ${plural (
       it.links.length, 'measured link')}`;
   const f = state.job.finding.get (it);
-  return `${it.name}\n` + (f ? `${f.level}: ${f.words} ${f.excess === null ? ''
-    : signed (f.excess)}` + (!alone (f)
-    ? `, one of ${f.among + f.oneway.length}` : '')
+  return `${it.name}\n` + (f ? `${f.level}: ${f.says}`
     : it.open ? 'not judged'
       : unresolved (it) ? `not resolved: ${plural (it.alike.length, 'link')} `
         + 'look alike'
@@ -540,10 +538,10 @@ function setScope (scope) {
 // The legend
 //
 
-function swatch (draw) {
+function swatch (draw, width = 34) {
   const c = el ('canvas');
 
-  c.style.width = '34px';
+  c.style.width = `${width}px`;
   c.style.height = '12px';
   requestAnimationFrame (() => {
     const [g] = fitCanvas (c);

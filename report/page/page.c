@@ -12,7 +12,6 @@
 #include "core/solve/solve.h"
 #include "ibquery/compare/cabling.h"
 #include "ibquery/snapshot.h"
-#include "report/report.h"
 #include "report/words.h"
 #include "util/alloc.h"
 #include "util/json.h"
@@ -21,6 +20,7 @@
 
 enum {
     CABLES_MAX = 256,    /* of a finding that are described */
+    JOBS_MAX = 50,       /* of a ticket */
     LINKS_EXACT = 4000,  /* up to so many with standard errors */
     PROBES_WALKED = 4000, /* up to so many with their paths; those of more are
                              found by the page, from the snapshot */
@@ -41,7 +41,7 @@ static json_t *guid_json (uint64_t guid)
  * Writing
  */
 
-static int put_text (const char *s, size_t n, void *fp)
+static int put_ascii (const char *s, size_t n, void *fp)
 {
     for (size_t i = 0; i < n; i++)
         if (s[i] == '<' || s[i] == '>' || s[i] == '&')
@@ -54,7 +54,7 @@ static int put_text (const char *s, size_t n, void *fp)
 int page_put_json (const json_t *json, FILE *fp, struct error *err)
 {
     /* what ends a line for some, U+2028, is no ASCII */
-    return json_dump_callback (json, put_text, fp,
+    return json_dump_callback (json, put_ascii, fp,
                                JSON_COMPACT | JSON_ENSURE_ASCII) < 0
                ? error_nomem (err)
                : 0;
@@ -161,32 +161,102 @@ static json_t *cables_json (const struct page *p, const uint32_t *link,
     return ids;
 }
 
+/* Since when audits suspect the finding's likeliest cable without a break, and
+ * in *jobs (new) the jobs whose nodes these measured, the newest last; 0: not known.
+ */
+static int64_t since_of (const struct page *p, const struct finding *f,
+                         json_t **jobs)
+{
+    const json_t *past = json_object_get (
+        p->history, f->nsuspects > 0 ? p->fabric->link[*f->suspect].id : "");
+    json_t *seen = xcheck (json_object ());
+    int64_t since = 0;
+    char key[24];
+
+    *jobs = xcheck (json_array ());
+    for (size_t i = json_array_size (past); i-- > 0;) {
+        const json_t *row = json_array_get (past, i);
+        int64_t job = json_int (row, "job", 0);
+
+        if (!strcmp (json_text (row, "level"),
+                     verdict_status_name (VERDICT_OK)))
+            break;
+        since = json_int (row, "begun", 0);
+        snprintf (key, sizeof (key), "%" PRId64, job);
+        if (job > 0 && !json_object_get (seen, key)
+            && json_array_size (*jobs) < JOBS_MAX) {
+            json_put (seen, key, json_true ());
+            xcheck (json_array_insert_new (*jobs, 0, json_integer (job)) == 0
+                        ? *jobs : NULL);
+        }
+    }
+    json_decref (seen);
+    return since;
+}
+
+/* [{node, state}] of a finding's nodes. */
+static json_t *nodes_of (const struct page *p, const struct finding *f)
+{
+    json_t *list = p->drained ? xcheck (json_array ()) : NULL;
+
+    for (size_t i = 0; list && i < f->nnodes; i++)
+        json_add (list, json_pack ("{s:s, s:s}", "node", f->node[i], "state",
+                                   json_is_true (json_object_get (
+                                       p->drained, f->node[i]))
+                                       ? WORDS_DRAINED : ""));
+    return list;
+}
+
+static char *ticket_of (const struct page *p, const struct finding *f)
+{
+    size_t n = f->nsuspects + f->noneway;
+    const char **label = xarray (n, sizeof (*label));
+    json_t *jobs = NULL, *nodes = NULL;
+    struct words_case c = { .about = p->about ? p->about : "" };
+    char *text;
+
+    if (p->cases)
+        c = p->cases[f - p->verdict->finding];
+    else {
+        c.since = since_of (p, f, &jobs);
+        c.jobs = jobs;
+        c.nodes = nodes = nodes_of (p, f);
+    }
+    for (size_t i = 0; i < n; i++)
+        label[i] = label_of (p, i < f->nsuspects
+                                    ? f->suspect[i]
+                                    : f->oneway[i - f->nsuspects]);
+    c.label = label;
+    text = words_ticket (f, p->fabric, &c);
+    json_decref (jobs);
+    json_decref (nodes);
+    free (label);
+    return text;
+}
+
+static void put_text (json_t *json, const char *key, char *text)
+{
+    json_put (json, key, json_string (text));
+    free (text);
+}
+
 static json_t *finding_json (const struct page *p, const struct finding *f,
                              json_t *cables)
 {
-    const struct network *net = fabric_network (p->fabric);
-    json_t *switches = xcheck (json_array ());
-    json_t *json;
-    char *says;
+    json_t *json
+        = json_pack ("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "level",
+                     verdict_status_name (f->level), "kind",
+                     finding_kind_name (f->kind), "basis",
+                     finding_basis_name (f->basis), "against",
+                     words_against (f->basis), "why", f->why ? f->why : "",
+                     "nodes", json_strings (f->node, f->nnodes), "suspects",
+                     cables_json (p, f->suspect, f->nsuspects, cables),
+                     "oneway", cables_json (p, f->oneway, f->noneway, cables),
+                     "steps", words_steps (f, p->fabric));
 
-    for (size_t i = 0; i < f->nsw; i++)
-        json_add (switches, json_pack ("{s:s, s:s}", "guid",
-                                       net->sw[f->sw[i]].id, "name",
-                                       net->sw[f->sw[i]].name));
-    json = json_pack ("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}",
-                      "level", verdict_status_name (f->level), "kind",
-                      finding_kind_name (f->kind), "words", finding_words (f),
-                      "basis", finding_basis_name (f->basis), "against",
-                      report_against (f->basis), "why", f->why ? f->why : "",
-                      "nodes", json_strings (f->node, f->nnodes), "switches",
-                      switches, "suspects",
-                      cables_json (p, f->suspect, f->nsuspects, cables),
-                      "oneway",
-                      cables_json (p, f->oneway, f->noneway, cables));
     xcheck (json);
-    says = words_finding (f, p->fabric);
-    json_put (json, "says", json_string (says));
-    free (says);
+    put_text (json, "says", words_finding (f, p->fabric));
+    put_text (json, "ticket", ticket_of (p, f));
     json_put (json, "among", json_integer ((json_int_t)f->nsuspects));
     json_put (json, "excess", number (f->excess_ns));
     json_put (json, "stderr", number (f->stderr_ns));
@@ -194,14 +264,15 @@ static json_t *finding_json (const struct page *p, const struct finding *f,
     return json;
 }
 
-static json_t *fabric_json (const struct fabric *f)
+/* A site's page is for more people than a report: it has no path. */
+static json_t *fabric_json (const struct fabric *f, bool site)
 {
     size_t switches = 0;
 
     for (size_t i = 0; i < f->nnodes; i++)
         switches += f->node[i].type == NODE_SWITCH;
     return json_pack ("{s:s, s:s, s:I, s:I, s:I, s:I}", "hash", f->hash,
-                      "source", f->source ? f->source : "", "time",
+                      "source", f->source && !site ? f->source : "", "time",
                       (json_int_t)f->time, "hosts", (json_int_t)f->nhosts,
                       "switches", (json_int_t)switches, "cables",
                       (json_int_t)f->nlinks);
@@ -211,22 +282,22 @@ static void put_verdict (const struct page *p, json_t *head, json_t *findings,
                          json_t *cables)
 {
     const struct verdict *v = p->verdict;
-    char sentence[512];
+    char *says = v->nfindings > 0 && !verdict_is_limited (v)
+                     ? words_sentence (v, p->fabric) : NULL;
 
     for (size_t i = 0; i < v->nfindings; i++)
         json_add (findings, finding_json (p, &v->finding[i], cables));
     json_put (head, "limits", json_strings (v->limit, v->nlimits));
-    verdict_sentence (v, fabric_network (p->fabric), sentence,
-                      sizeof (sentence));
     json_object_update_new (
         head, xcheck (json_pack ("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}",
                                  "status", verdict_status_name (v->status),
-                                 "sentence", sentence, "nodes",
-                                 (json_int_t)v->nodes, "links",
+                                 "sentence", says ? says : words_headline (v),
+                                 "nodes", (json_int_t)v->nodes, "links",
                                  (json_int_t)v->links, "resolved",
                                  (json_int_t)v->separable, "probes",
                                  (json_int_t)v->probes, "rounds",
                                  (json_int_t)v->rounds)));
+    free (says);
 }
 
 static json_t *head_json (const struct page *p)
@@ -234,18 +305,17 @@ static json_t *head_json (const struct page *p)
     json_t *findings = xcheck (json_array ());
     json_t *cables = xcheck (json_object ());
     json_t *head = xcheck (
-        json_pack ("{s:s, s:s, s:I, s:o, s:[], s:o, s:b, s:b}", "program",
-                   PACKAGE_STRING, "about", p->about ? p->about : "", "made",
-                   (json_int_t)p->made, "findings", findings, "limits",
-                   "cables", cables, "past", p->history != NULL, "labels",
-                   p->cabling != NULL));
+        json_pack ("{s:s, s:s, s:o, s:[], s:o, s:b, s:b}", "program",
+                   PACKAGE_STRING, "about", p->about ? p->about : "",
+                   "findings", findings, "limits", "cables", cables, "past",
+                   p->history != NULL, "labels", p->cabling != NULL));
 
     if (p->verdict)
         put_verdict (p, head, findings, cables);
-    if (p->index)
-        json_put (head, "index", json_incref (p->index));
+    if (p->site)
+        json_put (head, "site", json_incref (p->site));
     if (p->fabric)
-        json_put (head, "fabric", fabric_json (p->fabric));
+        json_put (head, "fabric", fabric_json (p->fabric, p->site != NULL));
     if (p->samples)
         json_put (head, "measured",
                   json_pack ("{s:I, s:I, s:I, s:I, s:I, s:I}", "job",
@@ -686,7 +756,7 @@ static int put_fabric (const struct page *p, FILE *fp, struct error *err)
     FILE *mem;
     int rc;
 
-    if (!p->fabric || p->fabric->nsubnets > 0)
+    if (!p->fabric || p->fabric->nsubnets > 0 || p->site)
         return 0;
     mem = xcheck (open_memstream (&text, &size));
     rc = fabric_write (p->fabric, mem, err);
@@ -698,15 +768,30 @@ static int put_fabric (const struct page *p, FILE *fp, struct error *err)
     return rc;
 }
 
+static const char made[] = "<script type=\"text/plain\" id=\"made\">";
+enum { MADE_DIGITS = 20 };
+
+bool page_is_same (const char *a, const char *b)
+{
+    size_t from = page_begin_size + sizeof (made) - 1;
+
+    return strlen (a) == strlen (b) && strlen (a) > from + MADE_DIGITS
+           && !memcmp (a, b, from)
+           && !strcmp (a + from + MADE_DIGITS, b + from + MADE_DIGITS);
+}
+
 int page_write (const struct page *p, FILE *fp, struct error *err)
 {
     json_t *head = head_json (p), *job;
     int rc;
 
     terminal_work ("making the page", 0, 0);
-    job = p->verdict ? job_json (p) : NULL;
+    job = p->site      ? json_incref (p->map)
+          : p->verdict ? job_json (p)
+                       : NULL;
     terminal_work ("compressing the page", 0, 0);
     fwrite (page_begin, 1, page_begin_size, fp);
+    fprintf (fp, "%s%0*" PRId64 "</script>\n", made, MADE_DIGITS, p->made);
     fputs ("<script type=\"application/json\" id=\"head\">", fp);
     rc = page_put_json (head, fp, err);
     json_decref (head);

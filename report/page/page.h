@@ -24,11 +24,12 @@
 #include "util/error.h"
 
 struct cabling;
+struct words_case;
 
 enum { PAGE_AUDITS = 2000 }; /* enough for a cable's history */
 
-/* What a page shows, a verdict, series or an index; all is borrowed. NULL: not known, and
- * not shown. A verdict needs its fabric.
+/* What a page shows, a verdict, series or a site; all is borrowed. NULL: not
+ * known, and not shown. A verdict needs its fabric.
  */
 struct page {
     const struct fabric *fabric;
@@ -44,15 +45,22 @@ struct page {
     const struct cabling *cabling;  /* labels of cables */
     const struct counters *counters;
     json_t *history;                /* {link id: as ledger_trend} */
+    json_t *drained;                /* {node: true} of those that pmm drained */
+    const struct words_case *cases; /* [finding] of its ticket, without labels;
+                                       NULL: as history and drained have it */
     json_t *series;                 /* [{name, stat, deviation, labels,
                                        lengths, values}]: matrix.js */
-    json_t *index;                  /* instead of all that, a list of audits:
-                                       [{id, begun, status, sentence, why, job,
-                                       hosts, page}]: start.js */
+    json_t *site;                   /* with a verdict of all that is wrong: the
+                                       page of a site, as site.js has it, */
+    json_t *map;                    /* ... and of its cables; in place of what
+                                       was measured */
 };
 
 /* Return 0, or -1 with err. */
 int page_write (const struct page *page, FILE *fp, struct error *err);
+
+/* Whether two pages differ by nothing but when they were made. */
+bool page_is_same (const char *a, const char *b);
 
 /*
  * Parts, for the page's unit test

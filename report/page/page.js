@@ -18,6 +18,7 @@ function el (tag, ...children) {
 }
 
 const head = JSON.parse ($('#head').textContent);
+head.made = Number ($('#made').textContent);
 const cables = head.cables;
 const state = {
   job: null,     // once it is read
@@ -159,62 +160,11 @@ const latencyOf = (l) => l.latency !== null ? ns (l.latency)
 
 const glyph = { FAIL: '\u25b2', WARN: '\u25c6', UNKNOWN: '?', OK: '\u2713' };
 
-const title = (f) => f.says[0].toUpperCase () + f.says.slice (1);
-
-function headline () {
-  const f = head.findings[0];
-  const more = head.findings.length - 1;
-
-  if (!f)
-    return head.status === 'OK' ? 'Nothing to touch: no cable is slow'
-      : head.status === 'UNKNOWN' ? 'Could not tell: '
-        + (head.limits[0] || head.sentence) : head.sentence;
-  return title (f) + (more > 0 ? `; ${count (more)} more ${more > 1
-    ? 'findings' : 'finding'}` : '');
-}
+const capital = (s) => s[0].toUpperCase () + s.slice (1);
 
 // Suspects of these explain the excess together, not one of them.
 const together = (f) => f.kind === 'switch';
 const alone = (f) => together (f) || f.among + f.oneway.length === 1;
-
-// What to do before the cables of a finding are looked at, and after.
-function before (f) {
-  const node = f.nodes.length === 1 ? f.nodes[0] : 'the node';
-
-  if (f.kind === 'software, PCIe or adapter')
-    return [`Software of ${node}: clock governor, other processes, kernel.`,
-      `PCIe slot of ${node}: width and speed (lspci), its place and NUMA node.`,
-      `The adapter of ${node}. Its cable is not the cause.`];
-  if (together (f))
-    return f.switches.map ((s) => `Switch ${s.name} (${s.guid}): temperature, `
-      + 'firmware, load. All of its cables below are slow alike, so it is not '
-      + 'one of them.');
-  if (f.kind === 'route')
-    return ['Read the fabric again (pmm fabric read): the snapshot may be old.',
-      'If it is not: ask the subnet manager for the tables of the switches on '
-      + 'this path.'];
-  return [];
-}
-
-function after (f) {
-  const node = f.nodes.length === 1 ? f.nodes[0] : 'the node';
-
-  if (before (f).length)
-    return [];
-  if (f.basis === 'traffic')
-    return [`Measure again when ${node} is idle: nothing is known to be wrong.`];
-  if (f.kind === 'host end')
-    return f.why.includes ('cable or port')
-      ? ['Reseat the cable at both ends, then change it.',
-        'Try another port of the switch. The adapter itself is as fast as '
-        + 'before.']
-      : ['Reseat the cable at both ends, then change it.',
-        `Adapter and PCIe slot of ${node}: width and speed.`,
-        `Software of ${node}.`];
-  return [alone (f) ? 'Reseat the cable at both ends, then change it.'
-    : 'Reseat the plugs of the first, then of the next; change the cable that '
-      + 'stays slow.'];
-}
 
 function ends (c) {
   return el ('div.ends', c.a.name, el ('span.to', '\u21c4'), c.b.name);
@@ -254,38 +204,56 @@ function cableRow (id, oneway) {
   return li;
 }
 
-function findingCard (f) {
+// The text for a ticket: selected and copied by a button, or by hand.
+function ticketOf (f) {
+  const text = el ('pre', f.ticket);
+  const button = el ('button', 'Copy');
+
+  button.type = 'button';
+  button.addEventListener ('click', () => {
+    getSelection ().selectAllChildren (text);
+    button.textContent = document.execCommand ('copy') ? 'Copied' : 'Selected';
+  });
+  return el ('details.ticket', el ('summary', 'For a ticket'), button, text);
+}
+
+// What is wrong, what to do, where, and more; how it was measured comes last.
+function findingCard (f, ...more) {
   const n = f.among + f.oneway.length;
   const percent = Math.floor (100 * head.resolved / head.links);
-  const steps = el ('ol.steps');
+  const places = el ('ol.steps');
   const level = el (`span.tag.is-${f.level}`, `${glyph[f.level]} ${f.level}`);
   const card = el ('article.card',
-    el ('div.kind', level, el ('h3', title (f))));
+    el ('div.kind', level, el ('h3', capital (f.says))),
+    el ('ol.todo', ...f.steps.map ((text) => el ('li', capital (text)))));
 
+  if (!alone (f) && head.links)
+    card.append (el ('p.alike', (head.site ? 'These '
+      : `${percent} % of the links are resolved, so these `)
+      + `${n} look alike. The likeliest is first.`));
+  f.suspects.forEach ((id) => places.append (cableRow (id, false)));
+  f.oneway.forEach ((id) => places.append (cableRow (id, true)));
+  if (f.among > f.suspects.length)
+    places.append (el ('li', `and ${count (f.among - f.suspects.length)} more, `
+      + 'listed in the verdict'));
+  card.append (places, ...more, ticketOf (f));
   if (f.excess !== null)
     card.append (el ('p.big', el ('b', signed (f.excess)),
       f.stderr === null ? '' : ` \u00b1${thousands.format (f.stderr)}`,
       f.expected === null ? '' : ` over ${ns (f.expected)}`, `, ${f.against}`));
   else
     card.append (el ('p.big', f.against));
-  if (!alone (f) && head.links)
-    card.append (el ('p.alike', `${percent} % of the links are resolved, so `
-      + `these ${n} look alike. The likeliest is first.`));
-  const say = (text) => steps.append (el ('li', text));
-  before (f).forEach (say);
-  f.suspects.forEach ((id) => steps.append (cableRow (id, false)));
-  f.oneway.forEach ((id) => steps.append (cableRow (id, true)));
-  if (f.among > f.suspects.length)
-    steps.append (el ('li', `and ${count (f.among - f.suspects.length)} more, `
-      + 'listed in the verdict'));
-  after (f).forEach (say);
-  card.append (steps, el ('p.why', f.why));
+  card.append (el ('p.why', f.why));
   return card;
 }
 
 function showVerdict () {
   const parts = [];
 
+  if (head.site) {
+    showSite ();
+    return;
+  }
   if (!head.status) {
     document.title = 'slurm-pmm';
     document.body.classList.add ('plain');
@@ -297,7 +265,7 @@ function showVerdict () {
     .filter (Boolean).join (' \u00b7 ');
   $('#status').textContent = `${glyph[head.status] || ''} ${head.status}`;
   $('#status').classList.add (`is-${head.status}`);
-  $('#headline').textContent = headline ();
+  $('#headline').textContent = capital (head.sentence);
   parts.push (plural (head.nodes, 'node'));
   if (head.probes)
     parts.push (`${plural (head.links, 'link')} by ${plural (head.probes,
@@ -314,9 +282,7 @@ function showVerdict () {
   const list = $('#findings');
   head.findings.forEach ((f) => list.append (findingCard (f)));
   if (!head.findings.length)
-    list.append (el ('div.card', el ('p', head.status === 'OK'
-      ? 'Nothing. All that was measured is as fast as expected.'
-      : 'Nothing yet: see what could not be determined.')));
+    list.append (el ('div.card', el ('p', capital (head.sentence))));
   state.watch.push (() => {
     for (const li of list.querySelectorAll ('li.cable'))
       li.classList.toggle ('chosen', li.dataset.link === state.link);

@@ -14,6 +14,10 @@ function setTheme (dark) {
     drawMatrix ();
     showCell ();
   }
+  if (cells.map) {
+    cellLegend ();
+    drawCells ();
+  }
 }
 
 function step (by) {
@@ -45,6 +49,10 @@ const keys = {
   Escape: () => choose (null),
 };
 
+if (site) // which has no drawing
+  for (const key of ['+', '=', '-', '0', 'a'])
+    delete keys[key];
+
 document.addEventListener ('keydown', (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || $('#help').open
     || /^(INPUT|SELECT|TEXTAREA)$/.test (e.target.tagName))
@@ -55,35 +63,6 @@ document.addEventListener ('keydown', (e) => {
     act ();
   }
 });
-
-// The index: a table of audits, with links to those that have a page.
-function showAudits () {
-  const link = (a) => {
-    if (!a.page)
-      return String (a.id);
-    const e = el ('a', a.id);
-    e.href = `audit-${Number (a.id)}.html`;
-    return e;
-  };
-  const level = (a) => el (`span.tag.is-${glyph[a.status] ? a.status
-    : 'UNKNOWN'}`, `${glyph[a.status] || '?'} ${a.status || 'runs'}`);
-  const fails = head.index.filter ((a) => a.status === 'FAIL').length;
-
-  document.title = 'Audits \u2013 slurm-pmm';
-  $('#audits').hidden = false;
-  $('#audits > div').append (el ('p.note', `The last ${plural (
-    head.index.length, 'audit')}: ${fails} FAIL. A page is written of those `
-    + 'that FAIL, and of those that were asked for.'), table ([
-    { name: 'audit', number: true, of: (a) => a.id, show: (id, a) => link (a) },
-    { name: 'begun', of: (a) => a.begun, show: date },
-    { name: 'result', of: (a) => a.status || '', show: (s, a) => level (a) },
-    { name: 'nodes', number: true, of: (a) => a.hosts },
-    { name: 'by', of: (a) => a.why || '' },
-    { name: 'job', number: true, of: (a) => a.about || null,
-      show: (id) => id === null ? '' : String (id) },
-    { name: 'says', of: (a) => a.sentence || '' },
-  ], head.index));
-}
 
 (async () => {
   const dark = matchMedia ('(prefers-color-scheme: dark)');
@@ -101,12 +80,13 @@ function showAudits () {
   });
   addEventListener ('afterprint', () => setTheme (before));
   showVerdict ();
-  if (head.index) {
-    showAudits ();
+  await new Promise (requestAnimationFrame);
+  if (site) {
+    startCells (JSON.parse (await inflate ('job')));
+    startSearch ();
     document.body.dataset.ready = 'yes';
     return;
   }
-  await new Promise (requestAnimationFrame);
   const [job, fabric] = await Promise.all ([inflate ('job'),
     inflate ('fabric')]);
   state.snapshot = new Snapshot (fabric);

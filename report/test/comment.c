@@ -52,6 +52,7 @@ static bool survives (const struct comment *c)
 static void test_audits (void)
 {
     uint32_t host_link = fabric_find_link (f, "h0001 mlx5_0/1");
+    uint32_t three[] = { host_link, 0, 1 };
     uint32_t sw = 0;
     char *node = (char *)"h0001";
     struct finding x = {
@@ -78,11 +79,14 @@ static void test_audits (void)
     comment_of_audit (&c, 57, &v, f);
     comment_format (&c, entry);
     snprintf (wanted, sizeof (wanted),
-              "pmm: audit 57 FAIL links=412 rounds=9 worst=h0001_mlx5_0/1 "
-              "to=%s kind=host link=%s node=h0001 +412 ns", far, link->id);
+              "pmm: audit 57 FAIL a cable is 412 ns slow: h0001's: leave out "
+              "h0001, or send this to your support [links=412 rounds=9 "
+              "worst=h0001_mlx5_0/1 to=%s kind=host link=%s node=h0001 "
+              "excess=+412]", far, link->id);
     ok (!strcmp (entry, wanted) && survives (&c), "a host end: %s", entry);
 
     x.kind = FINDING_SWITCH_LINK;
+    x.suspect = three;
     x.nsuspects = 3;
     comment_of_audit (&c, 58, &v, f);
     ok (survives (&c) && c.others == 2 && !c.node[0],
@@ -99,11 +103,11 @@ static void test_audits (void)
     v.status = VERDICT_WARN;
     comment_of_audit (&c, 59, &v, f);
     comment_format (&c, entry);
-    ok (survives (&c) && strstr (entry, " loses messages"), "lost messages");
+    ok (survives (&c) && strstr (entry, " excess=loses]"), "lost messages");
     x.basis = BASIS_SLOW;
     comment_of_audit (&c, 59, &v, f);
     comment_format (&c, entry);
-    ok (survives (&c) && c.delays && strstr (entry, " delays messages"),
+    ok (survives (&c) && c.delays && strstr (entry, " excess=delays]"),
         "delayed ones");
 
     x.level = VERDICT_WARN;
@@ -122,13 +126,13 @@ static void test_audits (void)
     };
     comment_of_audit (&c, 60, &v, f);
     comment_format (&c, entry);
-    ok (survives (&c) && strstr (entry, " kind=switch +1003 ns")
+    ok (survives (&c) && strstr (entry, " kind=switch excess=+1003]")
             && !c.to[0] && !c.link[0], "a switch: %s", entry);
 
     v = (struct verdict){ .status = VERDICT_OK, .links = 12, .rounds = 3 };
     comment_of_audit (&c, INT64_MAX, &v, f);
     comment_format (&c, entry);
-    ok (!strcmp (entry, "pmm: audit 9223372036854775807 OK links=12 rounds=3")
+    ok (!strcmp (entry, "pmm: audit 9223372036854775807 OK [links=12 rounds=3]")
             && survives (&c), "all is well: %s", entry);
 }
 
@@ -148,7 +152,12 @@ static void test_bounds (void)
     memset (c.node, 'n', COMMENT_NAME_MAX - 1);
     comment_format (&c, entry);
     ok (survives (&c) && strlen (entry) < COMMENT_ENTRY_MAX,
-        "the longest has %zu bytes", strlen (entry));
+        "the longest facts have %zu bytes", strlen (entry));
+    memset (c.text, 'x', COMMENT_TEXT_MAX - 1);
+    comment_format (&c, entry);
+    ok (strlen (entry) == COMMENT_ENTRY_MAX && strstr (entry, "xx [links=")
+            && strstr (entry, " excess=-999999999]"),
+        "of a longer entry the words are cut");
 }
 
 /*
@@ -164,34 +173,25 @@ static void test_checks (void)
         { "8 links by 9 probes in 2 rounds, 4 nodes; 100 % of the links",
           "8 links by 9 probes in 2 rounds, 4 nodes, 100 % of the links", "",
           "", NAN },
-        { "host end h0002 (0002c90000000012/1) +412 ns, and 1 more finding",
-          NULL, "0002c90000000012/1", "h0002", 412 },
-        { "host end h0002 (0002c90000000012/1) or 2 more +412 ns", NULL,
-          "0002c90000000012/1", "", 412 },
-        { "host end h0002 (0002c90000000012/1) loses messages", NULL,
+        { "a cable is 412 ns slow: h0002's, and 1 more finding [kind=host "
+          "link=0002c90000000012/1 node=h0002 excess=+412]", NULL,
+          "0002c90000000012/1", "h0002", 412 },
+        { "x [link=0002c90000000012/1 or=2 excess=-12]", NULL,
+          "0002c90000000012/1", "", -12 },
+        { "x [link=0002c90000000012/1 node=h0002 excess=loses]", NULL,
           "0002c90000000012/1", "h0002", NAN },
-        { "host end h0002 (0002c90000000012/1) delays messages", NULL,
-          "0002c90000000012/1", "h0002", NAN },
-        { "host end h0002 (0002c90000000012/1) -12 ns", NULL,
-          "0002c90000000012/1", "h0002", -12 },
-        { "switch link 0002c90000000012/1 +412 ns", NULL,
-          "0002c90000000012/1", "", 412 },
-        { "host end or switch link node5 (0002c90000000012/1) +412 ns", NULL,
-          "0002c90000000012/1", "", 412 },
-        { "host end or switch link node5 (0002c90000000012/1) or 2 more +412 "
-          "ns, and 1 more finding", NULL, "0002c90000000012/1", "", 412 },
-        { "switch leaf (1) (0002c90000000012) +412 ns", NULL, "", "", NAN },
-        { "host end h0002 (0002c90000000012/1) +4", NULL, "", "", NAN },
-        { "host end h0002 (0002c90000000012/1)", NULL, "", "", NAN },
-        { "host end h0002 (0002c90000000012/1) +nan ns", NULL, "", "", NAN },
-        { "node h0002 (0002c90000000012/1) +412 ns", NULL, "", "", NAN },
-        { "host end ../../x; y (0002c90000000012/1) +1 ns",
-          "host end ../../x, y (0002c90000000012/1) +1 ns",
-          "0002c90000000012/1", "", 1 },
-        { "host end h0002 (0002c90000000012/1234) +1 ns", NULL, "", "", NAN },
+        /* none, damaged, or not at the end */
+        { "link=0002c90000000012/1", NULL, "", "", NAN },
+        { "x [link=0002c90000000012/1] more", NULL, "", "", NAN },
+        { "x [link=0002c90000000012/1", NULL, "", "", NAN },
+        { "x [link=0002c90000000012/1 excess=+nan]", NULL, "", "", NAN },
+        { "x [link=0002c90000000012/1234]", NULL, "", "", NAN },
+        { "x [link=0002c90000000012/1 node=../../x]", NULL, "", "", NAN },
+        { "x; y h[1-3]", "x, y h[1-3]", "", "", NAN },
+        { "x []", NULL, "", "", NAN },
+        { "]", NULL, "", "", NAN },
         { "a \033[31mred | line\nmore", "a ?[31mred , line?more", "", "",
           NAN },
-        { "( (( (0002c90000000012/) + ns", NULL, "", "", NAN },
         { "", NULL, "", "", NAN },
     };
 
@@ -211,7 +211,7 @@ static void test_checks (void)
  * Reading
  */
 
-#define AUDIT "pmm: audit 57 FAIL links=4 rounds=9"
+#define AUDIT "pmm: audit 57 FAIL slow: h1's [links=4 rounds=9]"
 
 static void test_fields (void)
 {
@@ -230,10 +230,10 @@ static void test_fields (void)
         { "; ; ;; \n\n; " AUDIT "; ", "F" },
         { "x " AUDIT, "" },
         { "pmm: audit 57 OK", "O" },
-        { "pmm: audit 57 OK new=thing of=later more", "O" },
+        { "pmm: audit 57 OK words [new=thing of=later]", "O" },
         { "pmm: check WARN ", "W" },
         { "pmm: check UNKNOWN; pmm: check FAIL x", "UF" },
-        { "pmm: audit 57 fail links=4; pmm: check ok yes", "FO" },
+        { "pmm: audit 57 fail [links=4]; pmm: check ok yes", "FO" },
         /* damaged */
         { "pmm: ", "" },
         { "pmm: audit", "" },
@@ -242,15 +242,15 @@ static void test_fields (void)
         { "pmm: audit 99999999999999999999 OK", "" },
         { "pmm: audit 57 FINE", "" },
         { "pmm: audit 57 FAI", "" },
-        { "pmm: audit 57 FAIL links=", "" },
-        { "pmm: audit 57 FAIL links=4x", "" },
-        { "pmm: audit 57 FAIL kind=none", "" },
-        { "pmm: audit 57 FAIL link=../etc/passwd", "" },
-        { "pmm: audit 57 FAIL link=0002c90000000012/1x", "" },
-        { "pmm: audit 57 FAIL node=-rf", "" },
-        { "pmm: audit 57 FAIL +nan ns", "" },
-        { "pmm: audit 57 FAIL +inf ns", "" },
-        { "pmm: audit 57 FAIL +1e300 ns", "" },
+        { "pmm: audit 57 FAIL [links=]", "" },
+        { "pmm: audit 57 FAIL [links=4x]", "" },
+        { "pmm: audit 57 FAIL [kind=none]", "" },
+        { "pmm: audit 57 FAIL [link=../etc/passwd]", "" },
+        { "pmm: audit 57 FAIL [link=0002c90000000012/1x]", "" },
+        { "pmm: audit 57 FAIL [node=-rf]", "" },
+        { "pmm: audit 57 FAIL [excess=+nan]", "" },
+        { "pmm: audit 57 FAIL [excess=+inf]", "" },
+        { "pmm: audit 57 FAIL [excess=+1e300]", "" },
         { "pmm: check", "" },
         { "pmm: check MAYBE", "" },
         { "pmm: say OK", "" },
@@ -276,7 +276,8 @@ static void test_hostile (void)
 {
     static const char *const words[] = {
         "pmm: ", "audit ", "check ", "57 ", "FAIL ", "OK ", "; ", ";", "\n",
-        "worst=", "link=", "node=", "+", " ns", "0002c90000000012/1", "\x1b[2J",
+        "worst=", "link=", "node=", "+", " [", "]", "excess=",
+        "0002c90000000012/1", "\x1b[2J",
         "\xc3\xa9", "%s%n", "<script>", "'; drop table", "h0001",
         "; pmm: audit 57 FAIL ", "\npmm: check OK ",
     };
@@ -353,6 +354,38 @@ static void test_append (void)
     }
 }
 
+/* The facts of a check's finding, at the end of its sentence. */
+static void test_facts (void)
+{
+    uint32_t link = fabric_find_link (f, "h0001 mlx5_0/1");
+    char *node = (char *)"h0001", text[96] = "a cable is slow", wanted[160];
+    struct finding x = {
+        .level = VERDICT_FAIL, .suspect = &link, .nsuspects = 1, .node = &node,
+        .nnodes = 1, .excess_ns = 412.4,
+    };
+    struct verdict v = {
+        .status = VERDICT_FAIL, .finding = &x, .nfindings = 1,
+    };
+    struct comment c;
+
+    comment_facts (&v, f, text, sizeof (text));
+    snprintf (wanted, sizeof (wanted), "a cable is slow [kind=host link=%s "
+              "node=h0001 excess=+412]", f->link[link].id);
+    comment_of_check (&c, VERDICT_FAIL, text);
+    ok (!strcmp (text, wanted) && !strcmp (c.node, "h0001")
+            && !strcmp (c.link, f->link[link].id)
+            && c.excess_ns == 412, "facts: %s", text);
+    memset (text, 'x', sizeof (text) - 1);
+    comment_facts (&v, f, text, sizeof (text));
+    ok (strlen (text) == sizeof (text) - 1 && strstr (text, "x [kind=host")
+            && strstr (text, "excess=+412]"),
+        "of a long sentence the end goes: %s", text);
+    v.nfindings = 0;
+    strcpy (text, "all is well");
+    comment_facts (&v, f, text, sizeof (text));
+    ok (!strcmp (text, "all is well"), "none without a finding");
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 2 };
@@ -362,6 +395,7 @@ int main (void)
         diag ("%s", err.text);
     test_audits ();
     test_bounds ();
+    test_facts ();
     test_checks ();
     test_fields ();
     test_hostile ();

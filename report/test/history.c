@@ -17,6 +17,8 @@ enum { DAY = 24 * 3600, START = 20000 * DAY }; /* 2024-10-04 */
 #define ID_3 "0002c90000000013/1"
 #define ID_S "0002c90000000001/7"
 
+#define CHECK_3 "slow [link=" ID_3 " node=h0003 excess=+9000]"
+
 static struct error err;
 
 static struct history *make (void)
@@ -26,33 +28,31 @@ static struct history *make (void)
         int64_t time;
         const char *admin, *comment;
     } tab[] = {
-        { 1, START, "pmm: audit 1 OK links=4 rounds=2", "" },
-        { 2, START + 1, "mine; pmm: audit 2 FAIL links=4 rounds=2 " LINK_2
-                        " node=h0002 +412 ns", "users own" },
+        { 1, START, "pmm: audit 1 OK [links=4 rounds=2]", "" },
+        { 2, START + 1, "mine; pmm: audit 2 FAIL [links=4 rounds=2 " LINK_2
+                        " node=h0002 excess=+412]", "users own" },
         /* the same audit, of another job */
-        { 3, START + 2, "pmm: audit 2 FAIL links=4 rounds=2 " LINK_2
-                        " node=h0002 +412 ns", "" },
-        { 4, START + DAY, "pmm: audit 3 FAIL links=4 rounds=2 " LINK_2
-                          " node=h0002 +500 ns", "" },
-        { 5, START + DAY, "pmm: audit 4 FAIL worst=leaf1/7 to=spine1/1"
-                          " kind=link link=" ID_S " or=1 +300 ns", "" },
-        { 6, START + DAY, "pmm: audit 5 WARN worst=spine1 kind=switch"
-                          " +120 ns", "" },
-        { 7, START + DAY, "pmm: audit 6 UNKNOWN links=4 rounds=2", "" },
+        { 3, START + 2, "pmm: audit 2 FAIL [links=4 rounds=2 " LINK_2
+                        " node=h0002 excess=+412]", "" },
+        { 4, START + DAY, "pmm: audit 3 FAIL [links=4 rounds=2 " LINK_2
+                          " node=h0002 excess=+500]", "" },
+        { 5, START + DAY, "pmm: audit 4 FAIL [worst=leaf1/7 to=spine1/1"
+                          " kind=link link=" ID_S " or=1 excess=+300]", "" },
+        { 6, START + DAY, "pmm: audit 5 WARN [worst=spine1 kind=switch"
+                          " excess=+120]", "" },
+        { 7, START + DAY, "pmm: audit 6 UNKNOWN [links=4 rounds=2]", "" },
         /* checks: many, but only users' word */
-        { 8, START, "", "x; pmm: check FAIL host end h0003 (" ID_3
-                        ") +9000 ns" },
-        { 9, START, "", "pmm: check FAIL host end h0003 (" ID_3
-                        ") +9000 ns; pmm: check FAIL host end h0003 (" ID_3
-                        ") +9000 ns" },
+        { 8, START, "", "x; pmm: check FAIL " CHECK_3 },
+        { 9, START, "", "pmm: check FAIL " CHECK_3 "; pmm: check FAIL "
+                        CHECK_3 },
         { 10, START, "", "pmm: check OK 4 links" },
         /* each in the other's place */
-        { 11, START, "pmm: check FAIL host end h0004 (" ID_3 ") +1 ns",
-          "pmm: audit 99 FAIL " LINK_2 " node=h0004 +9000 ns" },
+        { 11, START, "pmm: check FAIL x [node=h0004 link=" ID_3 "]",
+          "pmm: audit 99 FAIL [" LINK_2 " node=h0004 excess=+9000]" },
         { 12, START, "", "" },
         /* it may be of either: of no node, and not that link's FAIL */
-        { 13, START, "", "pmm: check FAIL host end or switch link node5 ("
-                         ID_2 ") or 1 more +412 ns" },
+        { 13, START, "", "pmm: check FAIL x [kind=link link=" ID_2
+                         " or=1 excess=+412]" },
     };
     struct history *h = history_create ();
 
@@ -151,7 +151,8 @@ static void test_flood (void)
     int rc = 0;
 
     while (len + 64 < sizeof (field))
-        len += (size_t)sprintf (field + len, "pmm: check FAIL switch link %016zx/1 +1 ns; ", len);
+        len += (size_t)sprintf (field + len, "pmm: check FAIL [link=%016zx/1]; ",
+                                len);
     rc = history_add (h, 1, START, "", field, &err);
     j = history_json (h);
     ok (rc == 0 && json_array_size (json_object_get (j, "links"))

@@ -6,17 +6,21 @@
 #include <stdlib.h>
 
 #include "core/judge/verdict.h"
+#include "report/words.h"
 
 static void use (const struct verdict *v, const struct network *net)
 {
-    char sentence[256], *text = NULL;
+    char *text = NULL;
     size_t len;
     FILE *fp = open_memstream (&text, &len);
 
     if (!fp || verdict_write (v, net, fp, NULL) < 0 || fclose (fp) != 0)
         abort ();
     free (text);
-    verdict_sentence (v, net, sentence, sizeof (sentence));
+    free (words_sentence (v, fuzz_fabric ()));
+    for (size_t i = 0; i < v->nfindings; i++)
+        free (words_ticket (&v->finding[i], fuzz_fabric (),
+                            &(struct words_case){ .about = "" }));
 }
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)

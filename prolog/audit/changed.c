@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What changed of late, for the site's page: repairs, drains, roll-outs, and cables
+ * between the snapshots that are kept.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "prolog/audit/parts.h"
+#include "report/words.h"
+#include "util/alloc.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/sort.h"
+#include "util/text.h"
+
+enum {
+    CHANGES = 200,
+    NAMED = 12,    /* cables of a change of cabling */
+    SNAPSHOTS = 8, /* earlier ones that are read */
+    DAY_S = 86400,
+    LATE_S = 30 * DAY_S,
+    CABLES = 64 << 20, /* bytes of a snapshot up to its tables */
+};
+
+struct changes {
+    const struct reports *in;
+    int64_t now;
+};
+
+char *page_plain (const char *text)
+{
+    char *clean = xarray (2 * strlen (text) + 1, 1), *to = clean;
+
+    for (const char *s = text; *s; s++) {
+        bool begins = s == text || strchr (" \"'(=:,", s[-1]);
+
+        *to++ = *s;
+        if (*s != '/' || !begins || s[1] <= ' ')
+            continue;
+        to = stpcpy (to - 1, "...");
+        while (s[1] && !strchr (" \"'):,;", s[1]))
+            s++;
+    }
+    *to = '\0';
+    return clean;
+}
+
+json_t *page_text (const char *text)
+{
+    char *clean = page_plain (text);
+    json_t *json = xcheck (json_string (text_clean (clean)));
+
+    free (clean);
+    return json;
+}
+
+static void add_change (json_t *list, int64_t time, const char *kind,
+                        const char *link, char *text)
+{
+    json_add (list, json_pack ("{s:I, s:s, s:s*, s:o}", "time",
+                               (json_int_t)time, "kind", kind, "link", link,
+                               "text", page_text (text)));
+    free (text);
+}
+
+static char *cable_text (const struct fabric *f, const char *id)
+{
+    uint32_t link = fabric_find_link (f, id);
+
+    return link == FABRIC_NONE ? xstrdup (id) : words_link (f, link);
+}
+
+static int put_rebases (const struct changes *p, json_t *list,
+                        struct error *err)
+{
+    json_t *rows = ledger_list (p->in->ledger, LEDGER_REBASES, 0, 0, err);
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row) {
+        const char *link = json_text (row, "link");
+        bool learned = !strcmp (json_text (row, "who"), "pmm");
+        char *cable;
+
+        if (json_int (row, "time", 0) <= p->now - LATE_S)
+            continue;
+        cable = cable_text (p->in->fabric, link);
+        add_change (list, json_int (row, "time", 0),
+                    learned ? "learned" : "repaired", link,
+                    xasprintf ("%s: %s", cable, json_text (row, "why")));
+        free (cable);
+    }
+    json_decref (rows);
+    return rows ? 0 : -1;
+}
+
+static int put_actions (const struct changes *p, json_t *list,
+                        struct error *err)
+{
+    json_t *rows = ledger_list (p->in->ledger, LEDGER_ACTIONS, CHANGES, 0,
+                                err);
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row) {
+        const char *kind = json_text (row, "kind");
+        bool drain = !strcmp (kind, policy_kind_name (POLICY_DRAIN));
+
+        if (json_int (row, "done", 0) > p->now - LATE_S
+            && (drain || !strcmp (kind, policy_kind_name (POLICY_RESUME))))
+            add_change (list, json_int (row, "done", 0),
+                        drain ? "drained" : "resumed",
+                        json_string_value (json_object_get (row, "link")),
+                        xasprintf ("%s: %s", json_text (row, "node"),
+                                   json_text (row, "why")));
+    }
+    json_decref (rows);
+    return rows ? 0 : -1;
+}
+
+/* Kernels that audits saw first when they had seen another for a day. */
+static int put_kernels (const struct changes *p, json_t *list,
+                        struct error *err)
+{
+    json_t *rows = ledger_list (p->in->ledger, LEDGER_KERNELS,
+                                p->now - LATE_S, 0, err);
+    int64_t first = json_int (json_array_get (rows, 0), "since", 0);
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row)
+        if (json_int (row, "since", 0) > first + DAY_S)
+            add_change (list, json_int (row, "since", 0), "roll-out", NULL,
+                        xasprintf ("kernel %s, by now on %s",
+                                   json_text (row, "kernel"),
+                                   COUNTED ((uint64_t)json_int (row, "nodes",
+                                                                0), "node")));
+    json_decref (rows);
+    return rows ? 0 : -1;
+}
+
+static int compare_changes (const void *va, const void *vb)
+{
+    const json_t *a = *(json_t *const *)va, *b = *(json_t *const *)vb;
+    int order = util_compare (json_int (b, "time", 0),
+                              json_int (a, "time", 0));
+
+    return order ? order : strcmp (json_text (a, "text"),
+                                   json_text (b, "text"));
+}
+
+/* The newest first. */
+static json_t *sort_changes (json_t *list)
+{
+    size_t n = json_array_size (list);
+    json_t **v = xarray (n, sizeof (*v)), *sorted = xcheck (json_array ());
+
+    for (size_t i = 0; i < n; i++)
+        v[i] = json_array_get (list, i);
+    if (n > 0)
+        qsort (v, n, sizeof (*v), compare_changes);
+    for (size_t i = 0; i < n && i < CHANGES; i++)
+        json_add (sorted, json_incref (v[i]));
+    free (v);
+    json_decref (list);
+    return sorted;
+}
+
+/*
+ * Cables between two snapshots
+ */
+
+/* The cables of a snapshot, which come before its tables: {an end: the other}.
+ * Of one that cannot be read, none.
+ */
+static json_t *read_cables (const char *path)
+{
+    json_t *cables = xcheck (json_object ());
+    struct error err;
+    FILE *fp = file_open_trusted (path, geteuid (), &err);
+    char line[256], a[32], b[32];
+    size_t read = 0;
+
+    while (fp && read < CABLES && fgets (line, sizeof (line), fp)
+           && strncmp (line, "lft ", 4)) {
+        read += strlen (line);
+        if (sscanf (line, "cable %31s %31s", a, b) == 2)
+            json_put (cables, a, json_string (b));
+    }
+    if (fp)
+        file_close_input (fp);
+    return cables;
+}
+
+/* What an end is called. */
+static const char *end_name (const struct fabric *f, const char *id,
+                             char buf[FABRIC_PORT_NAME])
+{
+    uint32_t port = id ? fabric_find_port (f, id) : FABRIC_NONE;
+
+    if (port != FABRIC_NONE)
+        return fabric_port_name (f, port, buf, FABRIC_PORT_NAME);
+    return id ? id : "?";
+}
+
+/* Append to a text of the heap "X -- Y" of each cable that only `these` have, or
+ * "X -- Y, was Z" of those whose other end is another one than in `those`. Return
+ * how many there are; NAMED of them are named.
+ */
+static size_t name_cables (const struct fabric *f, const json_t *these,
+                           const json_t *those, bool moved, char **text)
+{
+    char a[FABRIC_PORT_NAME], b[FABRIC_PORT_NAME], c[FABRIC_PORT_NAME];
+    size_t n = 0;
+    const char *end;
+    json_t *far;
+
+    json_object_foreach ((json_t *)these, end, far) {
+        const json_t *was = json_object_get (those, end);
+        char *longer;
+
+        if (moved != (was != NULL) || (was && json_equal (was, far))
+            || ++n > NAMED)
+            continue;
+        longer = xasprintf ("%s%s %s -- %s%s%s", *text ? *text : "",
+                            n > 1 ? ";" : "", end_name (f, end, a),
+                            end_name (f, json_string_value (far), b),
+                            moved ? ", was " : "",
+                            moved ? end_name (f, json_string_value (was), c)
+                                  : "");
+        free (*text);
+        *text = longer;
+    }
+    return n;
+}
+
+static void put_difference (const struct fabric *f, int64_t time,
+                            const json_t *before, const json_t *after,
+                            json_t *list)
+{
+    const struct {
+        const char *what;
+        const json_t *these, *those;
+        bool moved;
+    } kinds[] = { { "moved", after, before, true },
+                  { "gone", before, after, false },
+                  { "new", after, before, false } };
+
+    for (size_t i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++) {
+        char *text = NULL;
+        size_t n = name_cables (f, kinds[i].these, kinds[i].those,
+                                kinds[i].moved, &text);
+
+        if (n > 0)
+            add_change (list, time, "re-cabled", NULL,
+                        xasprintf ("%s %s:%s%s", COUNTED (n, "cable"),
+                                   kinds[i].what, text,
+                                   n > NAMED ? "; ..." : ""));
+        free (text);
+    }
+}
+
+/* The time in the name of an earlier snapshot, FILE.20261122T013000Z; 0: it is
+ * none.
+ */
+static int64_t time_of (const char *name, const char *file)
+{
+    size_t n = strlen (file);
+    struct tm tm = { 0 };
+    const char *end;
+
+    if (strncmp (name, file, n) || name[n] != '.')
+        return 0;
+    end = strptime (name + n + 1, "%Y%m%dT%H%M%SZ", &tm);
+    return end && !*end ? (int64_t)timegm (&tm) : 0;
+}
+
+/* What changed in a snapshot since the earlier ones that are kept. */
+static void compare_snapshots (const struct changes *p, const char *path,
+                               json_t *list)
+{
+    char *copy = xstrdup (path), *other = xstrdup (path);
+    const char *file = basename (copy), *in = dirname (other);
+    DIR *d = opendir (in);
+    uint64_t time[SNAPSHOTS];
+    int64_t read = p->in->fabric->time;
+    json_t *after = read_cables (path);
+    struct dirent *e;
+    size_t n = 0;
+
+    while (d && n < SNAPSHOTS && (e = readdir (d)))
+        if (time_of (e->d_name, file) > p->now - LATE_S)
+            time[n++] = (uint64_t)time_of (e->d_name, file);
+    if (n > 0)
+        qsort (time, n, sizeof (*time), compare_u64);
+    while (n-- > 0) {
+        time_t t = (time_t)time[n];
+        char date[32];
+        struct tm tm;
+        char *name;
+        json_t *before;
+
+        if (!gmtime_r (&t, &tm)
+            || strftime (date, sizeof (date), "%Y%m%dT%H%M%SZ", &tm) == 0)
+            break;
+        name = xasprintf ("%s.%s", path, date);
+        before = read_cables (name);
+        if (json_object_size (before) > 0 && json_object_size (after) > 0)
+            put_difference (p->in->fabric, read, before, after, list);
+        json_decref (after);
+        after = before;
+        read = (int64_t)time[n];
+        free (name);
+    }
+    json_decref (after);
+    if (d)
+        closedir (d);
+    free (copy);
+    free (other);
+}
+
+json_t *changed_json (const struct reports *in, int64_t now,
+                      struct error *err)
+{
+    const struct changes p = { in, now };
+    const char *snapshots = in->site->snapshot;
+    json_t *list = xcheck (json_array ());
+    char path[TEXT_PATH];
+
+    if (put_rebases (&p, list, err) < 0 || put_actions (&p, list, err) < 0
+        || put_kernels (&p, list, err) < 0) {
+        json_decref (list);
+        return NULL;
+    }
+    while (snapshots && text_next (&snapshots, path))
+        compare_snapshots (&p, path, list);
+    return sort_changes (list);
+}

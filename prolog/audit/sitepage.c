@@ -1,0 +1,721 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the site's page shows (report/page/site.js).
+ *
+ * Notes. All is from the ledger, the snapshots and Slurm's nodes, in one pass over
+ * the cables; nothing is solved. So an excess is that of a finding, in the newest
+ * audit that measured the cable, and one of several suspects is known in sums only.
+ * Whoever may read the page need not know who runs what: jobs are there by their
+ * ids, without users; and no word that begins with a slash.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ibquery/compare/cabling.h"
+#include "prolog/audit/parts.h"
+#include "report/words.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/json.h"
+#include "util/map.h"
+#include "util/sort.h"
+#include "util/text.h"
+
+enum {
+    AUDITS = 500,    /* the newest of the ledger: more have pages, but no line */
+    FINDINGS = 200,  /* that are shown; more are counted */
+    JOBS = 50,       /* of a finding */
+    SILENT_S = 30 * 86400, /* who did not answer in this time */
+};
+
+/* What is known of a cable, as in the map. */
+enum cell { CELL_WELL, CELL_OPEN, CELL_SUM, CELL_FOUND, CELL_DOWN };
+
+struct wrong {
+    int64_t audit, seq, ended;
+    uint32_t link;         /* one that is still suspected */
+    char by[32];           /* "audit 57" */
+    struct finding finding;
+};
+
+struct sitepage {
+    const struct reports *in;
+    int64_t now;
+    const uint64_t *pages; /* audits that have a page, ascending */
+    size_t npages;
+    int64_t *ended;        /* [link] of its newest audit; 0: never measured */
+    enum cell *cell;       /* [link] */
+    struct wrong *wrong;
+    struct words_case *cases; /* of their tickets */
+    size_t nwrong;
+    size_t unshown;
+    uint32_t *wrong_of;    /* [link] the first of its findings; FABRIC_NONE */
+};
+
+static json_t *fold_json (const char *const *name, size_t n)
+{
+    char *list = hostlist_fold (name, n);
+    json_t *json = xcheck (json_string (list ? list : ""));
+
+    free (list);
+    return json;
+}
+
+/*
+ * Nodes
+ */
+
+static const struct policy_node *node_named (const struct reports *in,
+                                             const char *name)
+{
+    for (size_t i = 0; in->nodes && name && i < in->nodes->n; i++)
+        if (!strcmp (in->nodes->v[i].name, name))
+            return &in->nodes->v[i];
+    return NULL;
+}
+
+/* Whether we drained it: its Reason says so. */
+static bool is_ours (const struct policy_node *v)
+{
+    return v->drained && v->reason
+           && !strncmp (v->reason, CONTROLLER_OURS, strlen (CONTROLLER_OURS));
+}
+
+/* NULL: in service. */
+static const char *state_of (const struct policy_node *v)
+{
+    return is_ours (v)        ? WORDS_DRAINED
+           : v->drained       ? "drained, not by pmm"
+           : v->down          ? "down"
+           : v->powered_down  ? "powered down"
+           : v->reserved      ? "reserved, or in maintenance"
+           : v->unknown       ? "Slurm does not know its state"
+                              : NULL;
+}
+
+/* What Slurm calls a host of the fabric. */
+static const char *node_of (const struct reports *in, const char *host)
+{
+    uint32_t h = fabric_find_host (in->fabric, host);
+    const char *name
+        = h != FABRIC_NONE ? in->node_of[in->fabric->host[h].first] : NULL;
+
+    return name ? name : host;
+}
+
+/*
+ * Cables
+ */
+
+static enum verdict_status level_of (const json_t *row)
+{
+    enum verdict_status level = VERDICT_FAIL;
+
+    while (level > VERDICT_OK
+           && strcmp (json_text (row, "level"), verdict_status_name (level)))
+        level--;
+    return level;
+}
+
+static void free_finding (struct finding *x)
+{
+    verdict_drop (&(struct verdict){ .finding = x, .nfindings = 1 });
+}
+
+/* Take what the newest audit of each link says of it; `wrong` gets the findings,
+ * without their words yet.
+ */
+static int take_links (struct sitepage *p, struct error *err)
+{
+    const struct fabric *f = p->in->fabric;
+    json_t *rows = ledger_list (p->in->ledger, LEDGER_LINKS, 0, 0, err);
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row) {
+        uint32_t link = fabric_find_link (f, json_text (row, "link"));
+        int64_t audit = json_int (row, "audit", 0);
+        int64_t seq = json_int (row, "finding", -1);
+        struct wrong *last = p->nwrong > 0 ? &p->wrong[p->nwrong - 1] : NULL;
+
+        if (link == FABRIC_NONE)
+            continue;
+        p->ended[link] = json_int (row, "ended", 0);
+        if (json_int (row, "open", 0) && p->cell[link] == CELL_WELL)
+            p->cell[link] = CELL_OPEN;
+        if (seq < 0)
+            continue;
+        if (level_of (row) == VERDICT_UNKNOWN) /* others' traffic */
+            p->cell[link] = CELL_OPEN;
+        else if (p->cell[link] < CELL_FOUND)
+            p->cell[link] = json_int (row, "suspects", 1) > 1 ? CELL_SUM
+                                                              : CELL_FOUND;
+        if (last && last->audit == audit && last->seq == seq)
+            continue;
+        p->wrong = xgrow (p->wrong, p->nwrong, sizeof (*p->wrong));
+        p->wrong[p->nwrong++] = (struct wrong){
+            .audit = audit, .seq = seq, .link = link,
+            .ended = p->ended[link],
+        };
+    }
+    json_decref (rows);
+    for (i = 0; i < f->nlinks; i++)
+        if (!fabric_is_up (f, &f->link[i]))
+            p->cell[i] = CELL_DOWN;
+    return rows ? 0 : -1;
+}
+
+/* The worst first. */
+static int compare_wrong (const void *va, const void *vb)
+{
+    const struct wrong *a = va, *b = vb;
+    int order = util_compare (b->finding.level, a->finding.level);
+    double x = isnan (a->finding.excess_ns) ? 0 : a->finding.excess_ns;
+    double y = isnan (b->finding.excess_ns) ? 0 : b->finding.excess_ns;
+
+    if (order == 0)
+        order = util_compare (y, x);
+    if (order == 0)
+        order = util_compare (b->audit, a->audit);
+    return order ? order : util_compare (a->seq, b->seq);
+}
+
+/* Take a finding from its verdict; false if none of its suspects is in the fabric any
+ * more, or it is of others' traffic.
+ */
+static bool take_finding (struct wrong *w, struct verdict *v)
+{
+    struct finding *x = w->seq < (int64_t)v->nfindings ? &v->finding[w->seq]
+                                                       : NULL;
+    char *why;
+
+    if (!x || x->basis == BASIS_TRAFFIC || x->nsuspects == 0)
+        return false;
+    why = page_plain (x->why);
+    free (x->why);
+    w->finding = *x;
+    w->finding.why = why;
+    *x = (struct finding){ 0 };
+    snprintf (w->by, sizeof (w->by), "audit %" PRId64, w->audit);
+    return true;
+}
+
+/* Read the findings of `wrong`, and sort them; those of others' traffic go. */
+static int read_findings (struct sitepage *p, struct error *err)
+{
+    struct verdict *v = NULL;
+    int64_t read = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->nwrong; i++) {
+        struct wrong w = p->wrong[i];
+
+        if (w.audit != read) {
+            json_t *result = ledger_result (p->in->ledger, w.audit, err);
+
+            verdict_destroy (v);
+            v = result ? ledger_verdict (result, p->in->fabric, true) : NULL;
+            json_decref (result);
+            if (!v) {
+                p->nwrong = n;
+                return -1;
+            }
+            read = w.audit;
+        }
+        if (take_finding (&w, v))
+            p->wrong[n++] = w;
+    }
+    verdict_destroy (v);
+    p->nwrong = n;
+    if (n > 0)
+        qsort (p->wrong, n, sizeof (*p->wrong), compare_wrong);
+    for (; p->nwrong > FINDINGS; p->unshown++)
+        free_finding (&p->wrong[--p->nwrong].finding);
+    for (size_t i = p->nwrong; i-- > 0;) { /* the worst is said last */
+        const struct finding *x = &p->wrong[i].finding;
+
+        for (size_t k = 0; k < x->nsuspects; k++)
+            p->wrong_of[x->suspect[k]] = (uint32_t)i;
+        for (size_t k = 0; k < x->noneway; k++)
+            p->wrong_of[x->oneway[k]] = (uint32_t)i;
+    }
+    return 0;
+}
+
+static bool has_page (const struct sitepage *p, uint64_t audit)
+{
+    return p->npages > 0
+           && bsearch (&audit, p->pages, p->npages, sizeof (audit),
+                       compare_u64);
+}
+
+/* Since when, in how many audits, which jobs led to these. */
+static int put_since (const struct sitepage *p, const struct wrong *w,
+                      json_t *about, struct error *err)
+{
+    const char *id = p->in->fabric->link[w->link].id;
+    json_t *audits = ledger_suspected (p->in->ledger, id, err);
+    const json_t *first = json_array_get (audits, 0), *row;
+    json_t *jobs = xcheck (json_array ());
+    size_t i;
+
+    json_array_foreach (audits, i, row)
+        if (json_int (row, "job", 0) > 0 && json_array_size (jobs) < JOBS)
+            json_add (jobs, json_integer (json_int (row, "job", 0)));
+    json_put (about, "jobs", jobs);
+    json_put (about, "since", json_integer (json_int (first, "begun",
+                                                      w->ended)));
+    json_put (about, "first", json_integer (json_int (first, "audit",
+                                                      w->audit)));
+    json_put (about, "audits",
+              json_integer ((json_int_t)json_array_size (audits)));
+    json_decref (audits);
+    return audits ? 0 : -1;
+}
+
+/* What the policy's newest decision says of a node; "": nothing new. */
+static const char *said_of (const json_t *news, const char *node)
+{
+    const json_t *v;
+    size_t i;
+
+    json_array_foreach ((json_t *)news, i, v)
+        if (!strcmp (json_text (v, "node"), node))
+            return json_text (v, "words");
+    return "";
+}
+
+static json_t *nodes_json (const struct sitepage *p, const struct finding *x)
+{
+    json_t *list = xcheck (json_array ());
+
+    for (size_t i = 0; i < x->nnodes; i++) {
+        const char *name = node_of (p->in, x->node[i]);
+        const struct policy_node *v = node_named (p->in, name);
+        const char *state = v ? state_of (v) : NULL;
+
+        json_add (list, json_pack ("{s:s, s:s, s:o}", "node", name, "state",
+                                   !p->in->nodes ? "state not known"
+                                   : !v          ? "not a node of Slurm"
+                                   : state       ? state
+                                                 : "not drained",
+                                   "said", page_text (said_of (p->in->news, name))));
+    }
+    return list;
+}
+
+/* The mute of a finding, NULL: none. */
+static const json_t *mute_of (const struct sitepage *p, const struct wrong *w,
+                              const json_t *mutes)
+{
+    const struct fabric *f = p->in->fabric;
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach ((json_t *)mutes, i, row) {
+        const char *link = json_text (row, "link");
+        const char *node = json_text (row, "node");
+        int64_t until = json_int (row, "until", 0);
+
+        if ((until == 0 || until > p->now)
+            && (!*link || !strcmp (link, f->link[*w->finding.suspect].id))
+            && (!*node || (w->finding.nnodes > 0
+                           && !strcmp (node, node_of (p->in,
+                                                      *w->finding.node)))))
+            return row;
+    }
+    return NULL;
+}
+
+/* For its ticket; it borrows. */
+static struct words_case case_of (const struct wrong *w, const json_t *about)
+{
+    const json_t *muted = json_object_get (about, "muted");
+
+    return (struct words_case){
+        .about = w->by,
+        .since = json_int (about, "since", 0),
+        .seen = w->ended,
+        .audits = (size_t)json_int (about, "audits", 0),
+        .muted = muted ? json_text (muted, "why") : NULL,
+        .jobs = json_object_get (about, "jobs"),
+        .nodes = json_object_get (about, "nodes"),
+    };
+}
+
+/* What the page says of each finding besides the finding. */
+static json_t *about_json (struct sitepage *p, struct error *err)
+{
+    json_t *mutes = ledger_list (p->in->ledger, LEDGER_MUTES, 0, 0, err);
+    json_t *list = mutes ? xcheck (json_array ()) : NULL;
+
+    p->cases = xcalloc (p->nwrong, sizeof (*p->cases));
+    for (size_t i = 0; list && i < p->nwrong; i++) {
+        const struct wrong *w = &p->wrong[i];
+        const json_t *mute = mute_of (p, w, mutes);
+        json_t *about = xcheck (
+            json_pack ("{s:I, s:b, s:I, s:o}", "audit", (json_int_t)w->audit,
+                       "page", has_page (p, (uint64_t)w->audit), "seen",
+                       (json_int_t)w->ended, "nodes",
+                       nodes_json (p, &w->finding)));
+
+        json_add (list, about);
+        if (mute)
+            json_put (about, "muted",
+                      json_pack ("{s:o, s:I}", "why",
+                                 page_text (json_text (mute, "why")),
+                                 "until",
+                                 (json_int_t)json_int (mute, "until", 0)));
+        if (put_since (p, w, about, err) < 0) {
+            json_decref (list);
+            list = NULL;
+        }
+        else
+            p->cases[i] = case_of (w, about);
+    }
+    json_decref (mutes);
+    return list;
+}
+
+/*
+ * The map: columns of nodes and of cables
+ */
+
+static json_t *map_json (const struct sitepage *p)
+{
+    static const char *const keys[]
+        = { "names", "guids", "levels", "nodes", "a", "ap", "b", "bp", "when",
+            "cell", "wrong" };
+    enum { NAMES, GUIDS, LEVELS, NODES, A, AP, B, BP, WHEN, CELL, WRONG, N };
+    const struct fabric *f = p->in->fabric;
+    json_t *map = xcheck (json_object ()), *v[N];
+    json_t *times = xcheck (json_array ());
+    struct map seen = { 0 };
+
+    for (int i = 0; i < N; i++)
+        v[i] = xcheck (json_array ());
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_node *n = &f->node[i];
+        const char *name = n->type != NODE_SWITCH && n->host != FABRIC_NONE
+                               ? p->in->node_of[f->host[n->host].first]
+                               : NULL;
+
+        json_add (v[NAMES], json_string (n->name));
+        json_add (v[GUIDS], json_sprintf ("%" PRIx64, n->guid));
+        json_add (v[LEVELS],
+                  json_integer (n->type == NODE_SWITCH ? n->level : -1));
+        json_add (v[NODES],
+                  name && strncmp (name, n->name, strcspn (n->name, " "))
+                      ? json_string (name)
+                      : json_integer (0));
+    }
+    for (size_t i = 0; i < f->nlinks; i++) {
+        const struct fabric_port *a = &f->port[f->link[i].a];
+        const struct fabric_port *b = &f->port[f->link[i].b];
+        uint32_t at = map_find (&seen, (uint64_t)p->ended[i]);
+
+        if (p->ended[i] && at == MAP_NONE) {
+            at = (uint32_t)json_array_size (times);
+            map_put (&seen, (uint64_t)p->ended[i], at);
+            json_add (times, json_integer (p->ended[i]));
+        }
+        json_add (v[A], json_integer (a->node));
+        json_add (v[AP], json_integer (a->num));
+        json_add (v[B], json_integer (b->node));
+        json_add (v[BP], json_integer (b->num));
+        json_add (v[WHEN], json_integer (p->ended[i] ? (json_int_t)at : -1));
+        json_add (v[CELL], json_integer (p->cell[i]));
+        if (p->wrong_of[i] != FABRIC_NONE)
+            json_add (v[WRONG], json_pack ("[i, i]", (int)i, p->wrong_of[i]));
+    }
+    map_clear (&seen);
+    for (int i = 0; i < N; i++)
+        json_put (map, keys[i], v[i]);
+    json_put (map, "times", times);
+    return map;
+}
+
+/*
+ * What else is wrong: cables that are down, nodes that we drained
+ */
+
+static json_t *down_json (const struct sitepage *p)
+{
+    const struct fabric *f = p->in->fabric;
+    json_t *list = xcheck (json_array ());
+
+    for (size_t i = 0; i < f->nlinks && json_array_size (list) < FINDINGS; i++)
+        if (p->cell[i] == CELL_DOWN)
+            json_add (list,
+                      json_pack ("{s:s, s:s, s:s, s:s}", "link", f->link[i].id,
+                                 "a", PORT_NAME (f, f->link[i].a), "b",
+                                 PORT_NAME (f, f->link[i].b), "state",
+                                 fabric_state_name (
+                                     f->port[f->link[i].a].state
+                                             != PORT_ACTIVE
+                                         ? f->port[f->link[i].a].state
+                                         : f->port[f->link[i].b].state)));
+    return list;
+}
+
+static json_t *drained_json (const struct reports *in)
+{
+    json_t *list = xcheck (json_array ());
+
+    for (size_t i = 0; in->nodes && i < in->nodes->n; i++)
+        if (is_ours (&in->nodes->v[i]))
+            json_add (list, json_pack ("{s:s, s:o}", "node",
+                                       in->nodes->v[i].name, "reason",
+                                       page_text (in->nodes->v[i].reason
+                                                   + strlen (
+                                                       CONTROLLER_OURS))));
+    return list;
+}
+
+/*
+ * Nodes that audits miss
+ */
+
+/* Why a node was missed that is in service. */
+static char *why_missed (const json_t *faulty, const json_t *silent,
+                         const char *node)
+{
+    const json_t *fault = json_object_get (faulty, node);
+
+    if (fault)
+        return xasprintf ("audits failed because of it: %s",
+                          json_text (fault, "cause"));
+    return xstrdup (json_object_get (silent, node)
+                        ? "it did not answer in an audit"
+                        : "no fault is known: it was never idle, or is not in "
+                          "AuditPartition");
+}
+
+static void add_missed (json_t *missed, const char *why, const char *node)
+{
+    json_t *list = json_object_get (missed, why);
+
+    if (!list)
+        json_put (missed, why, list = xcheck (json_array ()));
+    json_add (list, json_string (node));
+}
+
+/* Hosts of the fabric that Slurm does not have. */
+static void add_strangers (const struct reports *in, json_t *missed)
+{
+    const char **name = xarray (in->nodes->n, sizeof (*name));
+
+    for (size_t i = 0; i < in->nodes->n; i++)
+        name[i] = in->nodes->v[i].name;
+    if (in->nodes->n > 0)
+        qsort (name, in->nodes->n, sizeof (*name), compare_strings);
+    for (size_t i = 0; i < in->fabric->nhosts; i++) {
+        const char *node = in->node_of[in->fabric->host[i].first];
+
+        if (!node || !text_find (name, in->nodes->n, node))
+            add_missed (missed, "not a node of Slurm",
+                        node ? node : in->fabric->host[i].name);
+    }
+    free (name);
+}
+
+/* Lists by reason, folded. */
+static json_t *fold_missed (json_t *missed)
+{
+    json_t *list = xcheck (json_array ()), *v;
+    const char *why;
+
+    json_object_foreach (missed, why, v) {
+        size_t n = json_array_size (v);
+        const char **name = xarray (n, sizeof (*name));
+
+        for (size_t i = 0; i < n; i++)
+            name[i] = json_string_value (json_array_get (v, i));
+        json_add (list, json_pack ("{s:o, s:I, s:o}", "nodes",
+                                   fold_json (name, n), "n", (json_int_t)n,
+                                   "why", page_text (why)));
+        free (name);
+    }
+    json_decref (missed);
+    return list;
+}
+
+static json_t *missed_json (const struct sitepage *p, struct error *err)
+{
+    const struct reports *in = p->in;
+    json_t *missed, *faulty = NULL, *silent = NULL;
+    const char **known = NULL;
+    struct hostlist list = { 0 };
+    int rc = -1;
+
+    if (!in->nodes)
+        return xcheck (json_array ());
+    missed = xcheck (json_object ());
+    known = xarray (in->fabric->nendpoints, sizeof (*known));
+    for (size_t i = 0; i < in->fabric->nendpoints; i++)
+        known[i] = in->node_of[i];
+    if (in->fabric->nendpoints > 0)
+        qsort (known, in->fabric->nendpoints, sizeof (*known),
+               compare_strings);
+    if ((faulty = ledger_faulty (in->ledger, p->now, err))
+        && (silent = ledger_list (in->ledger, LEDGER_SILENT,
+                                  p->now - SILENT_S, 0, err)))
+        rc = missed_nodes (&list, in->ledger, in->site, in->fabric, in->map,
+                           in->nodes, p->now, err);
+    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+        char *why = why_missed (faulty, silent, list.name[i]);
+
+        add_missed (missed, why, list.name[i]);
+        free (why);
+    }
+    for (size_t i = 0; rc == 0 && i < in->nodes->n; i++) {
+        const struct policy_node *v = &in->nodes->v[i];
+
+        if (state_of (v) && text_find (known, in->fabric->nendpoints, v->name))
+            add_missed (missed, state_of (v), v->name);
+    }
+    if (rc == 0)
+        add_strangers (in, missed);
+    hostlist_clear (&list);
+    json_decref (faulty);
+    json_decref (silent);
+    free (known);
+    if (rc == 0)
+        return fold_missed (missed);
+    json_decref (missed);
+    return NULL;
+}
+
+/*
+ * Audits
+ */
+
+static json_t *audits_json (const struct sitepage *p, struct error *err)
+{
+    json_t *rows = ledger_list (p->in->ledger, LEDGER_AUDITS, AUDITS, 0, err);
+    json_t *list = rows ? xcheck (json_array ()) : NULL;
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row) {
+        json_t *a = json_pack ("{s:O, s:O, s:O, s:O, s:O, s:O}", "id",
+                               json_object_get (row, "id"), "begun",
+                               json_object_get (row, "begun"), "status",
+                               json_object_get (row, "status"), "why",
+                               json_object_get (row, "why"), "about",
+                               json_object_get (row, "about"), "hosts",
+                               json_object_get (row, "hosts"));
+
+        json_put (xcheck (a), "sentence",
+                  page_text (json_text (row, "sentence")));
+        json_put (a, "page",
+                  json_boolean (has_page (p, (uint64_t)json_int (row, "id",
+                                                                 0))));
+        json_add (list, a);
+    }
+    json_decref (rows);
+    return list;
+}
+
+/* The policy's remarks about the site. */
+static json_t *remarks_json (const struct sitepage *p, struct error *err)
+{
+    json_t *rows = ledger_list (p->in->ledger, LEDGER_SAID, 0, 0, err);
+    json_t *list = rows ? xcheck (json_array ()) : NULL;
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row)
+        if (!*json_text (row, "node"))
+            json_add (list, page_text (json_text (row, "words")));
+    json_decref (rows);
+    return list;
+}
+
+/* Put a list under its key; false if it could not be made. */
+static bool put (json_t *site, const char *key, json_t *list)
+{
+    if (list)
+        json_put (site, key, list);
+    return list != NULL;
+}
+
+static int make (struct sitepage *p, struct page *page, struct verdict *v,
+                 struct error *err)
+{
+    json_t *site = page->site = xcheck (json_pack (
+        "{s:I, s:b}", "every",
+        (json_int_t)p->in->site->audit_every_ms / 1000, "slurm",
+        p->in->nodes != NULL));
+    int rc = -1;
+
+    if (take_links (p, err) == 0 && read_findings (p, err) == 0
+        && put (site, "about", about_json (p, err))
+        && put (site, "remarks", remarks_json (p, err))
+        && put (site, "missed", missed_json (p, err))
+        && put (site, "changed", changed_json (p->in, p->now, err))
+        && put (site, "audits", audits_json (p, err)))
+        rc = 0;
+    json_put (site, "unshown", json_integer ((json_int_t)p->unshown));
+    json_put (site, "down", down_json (p));
+    json_put (site, "drained", drained_json (p->in));
+    page->map = map_json (p);
+    page->cases = p->cases;
+    v->finding = xarray (p->nwrong, sizeof (*v->finding));
+    v->nfindings = p->nwrong;
+    for (size_t i = 0; i < p->nwrong; i++)
+        v->finding[i] = p->wrong[i].finding;
+    p->nwrong = 0;
+    v->status = v->nfindings > 0 ? v->finding[0].level : VERDICT_UNKNOWN;
+    for (size_t i = 0; i < p->in->fabric->nlinks; i++) {
+        v->links += p->ended[i] > 0;
+        if (p->ended[i] > 0 && v->status == VERDICT_UNKNOWN)
+            v->status = VERDICT_OK;
+    }
+    v->separable = v->links;
+    return rc;
+}
+
+int sitepage_write (const struct reports *in, const uint64_t *pages,
+                    size_t npages, FILE *fp, struct error *err)
+{
+    size_t n = in->fabric->nlinks;
+    struct sitepage p = {
+        .in = in, .now = clock_date (), .pages = pages, .npages = npages,
+        .ended = xcalloc (n, sizeof (*p.ended)),
+        .cell = xcalloc (n, sizeof (*p.cell)),
+        .wrong_of = xarray (n, sizeof (*p.wrong_of)),
+    };
+    struct verdict *v = verdict_create ();
+    struct page page = {
+        .fabric = in->fabric, .verdict = v, .made = p.now,
+    };
+    char *odd;
+    struct cabling *cabling = reports_cabling (in->site, in->fabric, &odd);
+    int rc;
+
+    if (n > 0)
+        memset (p.wrong_of, 0xff, n * sizeof (*p.wrong_of));
+    page.cabling = cabling;
+    rc = make (&p, &page, v, err);
+    if (odd)
+        json_put (page.site, "cabling", page_text (odd));
+    free (odd);
+    if (rc == 0)
+        rc = page_write (&page, fp, err);
+    for (size_t i = 0; i < p.nwrong; i++)
+        free_finding (&p.wrong[i].finding);
+    json_decref (page.site);
+    json_decref (page.map);
+    verdict_destroy (v);
+    cabling_destroy (cabling);
+    free (p.wrong);
+    free (p.cases);
+    free (p.wrong_of);
+    free (p.ended);
+    free (p.cell);
+    return rc;
+}

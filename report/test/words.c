@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The words of findings: what to do, for whom; a verdict in a line; drains and
+ * tickets.
+ */
+#include "config.h"
+#include "report/words.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ibquery/model/generate.h"
+#include "tests/tap.h"
+#include "util/json.h"
+
+static struct fabric *f;
+static uint32_t host_link, leaf_link, sw;
+static char *node = (char *)"h0003";
+
+static struct finding host_end (void)
+{
+    return (struct finding){
+        .level = VERDICT_FAIL, .kind = FINDING_HOST_END,
+        .basis = BASIS_BASELINE, .suspect = &host_link, .nsuspects = 1,
+        .node = &node, .nnodes = 1, .excess_ns = 1003, .stderr_ns = 14,
+        .expected_ns = 431, .why = (char *)"because",
+    };
+}
+
+static void is (char *text, const char *wanted)
+{
+    bool same = text && !strcmp (text, wanted);
+
+    if (!same)
+        diag ("%s", text ? text : "nothing");
+    wanted += strspn (wanted, "\n");
+    ok (same, "says: %.*s", (int)strcspn (wanted, "\n"), wanted);
+    free (text);
+}
+
+static void test_steps (void)
+{
+    struct finding x = host_end ();
+    char wanted[512];
+
+    snprintf (wanted, sizeof (wanted),
+              "reseat h0003's cable at both ends, then swap it; look at the "
+              "adapter and PCIe slot of h0003: width and speed (lspci); look "
+              "at its software: clock governor, other processes, kernel; after "
+              "the repair: pmm ledger rebase %s", f->link[host_link].id);
+    is (words_do (&x, f, WORDS_STAFF), wanted);
+    is (words_do (&x, f, WORDS_JOB),
+        "leave out h0003, or send this to your support");
+    x.loopback = LOOPBACK_FAST;
+    snprintf (wanted, sizeof (wanted),
+              "reseat h0003's cable at both ends, then swap it; try another "
+              "port of the switch; the adapter itself is fast; after the "
+              "repair: pmm ledger rebase %s", f->link[host_link].id);
+    is (words_do (&x, f, WORDS_STAFF), wanted);
+    x.kind = FINDING_SWITCH_LINK;
+    x.oneway = &leaf_link;
+    x.noneway = 1;
+    snprintf (wanted, sizeof (wanted),
+              "reseat the plugs of the first cable, then of the next; swap the "
+              "one that stays slow; after the repair: pmm ledger rebase %s",
+              f->link[host_link].id);
+    is (words_do (&x, f, WORDS_STAFF), wanted);
+    x.suspect = &leaf_link;
+    x.noneway = x.nnodes = 0;
+    snprintf (wanted, sizeof (wanted),
+              "reseat the cable s1-0001/5 -- s2-0001/1 at both ends, then swap "
+              "it; after the repair: pmm ledger rebase %s",
+              f->link[leaf_link].id);
+    is (words_do (&x, f, WORDS_STAFF), wanted);
+    x.basis = BASIS_SLOW;
+    snprintf (wanted, sizeof (wanted),
+              "read the error counters of the ports: pmm fabric check; reseat "
+              "the cable s1-0001/5 -- s2-0001/1 at both ends, then swap it; "
+              "after the repair: pmm ledger rebase %s", f->link[leaf_link].id);
+    is (words_do (&x, f, WORDS_STAFF), wanted);
+    x.basis = BASIS_BASELINE;
+    x.kind = FINDING_NODE;
+    x.nnodes = 1;
+    x.loopback = LOOPBACK_UNTOLD;
+    is (words_do (&x, f, WORDS_STAFF),
+        "look at the adapter and PCIe slot of h0003: width and speed (lspci); "
+        "look at its software: clock governor, other processes, kernel; leave "
+        "its cable: that is not the cause");
+    x.kind = FINDING_ROUTE;
+    is (words_do (&x, f, WORDS_STAFF),
+        "read the fabric again (pmm fabric read): the snapshot may be old; ask "
+        "the subnet manager for the tables of the switches on this path");
+    x.kind = FINDING_SWITCH;
+    x.sw = &sw;
+    x.nsw = 1;
+    snprintf (wanted, sizeof (wanted),
+              "look at switch %s (%s): temperature, firmware, load; all of its "
+              "cables are slow alike, so it is none of them",
+              fabric_network (f)->sw[sw].name, fabric_network (f)->sw[sw].id);
+    is (words_do (&x, f, WORDS_STAFF), wanted);
+}
+
+/* Others' traffic is no fault: nobody is sent to a cable. */
+static void test_traffic (void)
+{
+    struct finding x = host_end ();
+
+    x.level = VERDICT_UNKNOWN;
+    x.basis = BASIS_TRAFFIC;
+    x.excess_ns = NAN;
+    is (words_finding (&x, f), "others' traffic hides a cable: h0003's");
+    is (words_do (&x, f, WORDS_STAFF),
+        "measure again when h0003 sends and receives less: nothing is known to "
+        "be wrong");
+    is (words_do (&x, f, WORDS_JOB),
+        "check again when others send less; nothing is known to be wrong");
+}
+
+static void test_sentences (void)
+{
+    struct finding x[3] = { host_end (), host_end (), host_end () };
+    struct verdict v = {
+        .status = VERDICT_FAIL, .finding = x, .nfindings = 1, .links = 3,
+        .probes = 2, .rounds = 1, .nodes = 4, .separable = 2,
+    };
+    char *limit = (char *)"h1 left";
+
+    is (words_sentence (&v, f), "a cable is 1.0 us slow: h0003's");
+    v.nfindings = 3;
+    is (words_sentence (&v, f),
+        "a cable is 1.0 us slow: h0003's, and 2 more findings");
+    v.limit = &limit;
+    v.nlimits = 1;
+    v.status = VERDICT_UNKNOWN;
+    x[0].level = VERDICT_WARN;
+    is (words_sentence (&v, f), "h1 left");
+    ok (!strcmp (words_headline (&v), "h1 left"), "its headline, too");
+    v.nfindings = v.nlimits = 0;
+    v.status = VERDICT_OK;
+    is (words_sentence (&v, f),
+        "3 links by 2 probes in 1 round, 4 nodes; 66 % of the links resolved");
+    ok (!strcmp (words_headline (&v), "nothing is slow"), "nothing is slow");
+    v.probes = 0;
+    is (words_sentence (&v, f), "4 nodes, nothing to measure");
+}
+
+static void test_drain (void)
+{
+    struct words_drain d = {
+        .host = "h1", .port = "mlx5_0/1", .link = "ec0d9a/1",
+        .basis = BASIS_BASELINE, .excess_ns = 1412, .expected_ns = 131,
+        .audit = 57,
+    };
+
+    is (words_drain (&d),
+        "h1 mlx5_0/1's cable is 1.4 us slow: reseat it, then swap it; audit "
+        "57, link ec0d9a/1, +1412 ns over its 131 ns");
+    d.port = "";
+    d.basis = BASIS_LOSS;
+    is (words_drain (&d), "h1's cable loses messages: reseat it, then swap it; "
+                          "audit 57, link ec0d9a/1");
+}
+
+static void test_ticket (void)
+{
+    const char *const label[] = { "A12 \033" };
+    json_t *jobs = json_pack ("[i, i]", 1234, 1240);
+    json_t *nodes = json_pack ("[{s:s, s:s}]", "node", "h0003", "state",
+                               WORDS_DRAINED);
+    struct finding x = host_end ();
+    struct words_case c = {
+        .about = "audit 57", .since = 1800000000, .jobs = jobs,
+        .nodes = nodes, .label = label, .seen = 1800003600, .audits = 3,
+        .muted = "known",
+    };
+    const char *id = f->link[host_link].id;
+    char wanted[1024];
+
+    x.loopback = LOOPBACK_FAST;
+    snprintf (wanted, sizeof (wanted),
+              "FAIL: a cable is 1.0 us slow: h0003's\n"
+              "Do:   reseat h0003's cable at both ends, then swap it\n"
+              "      try another port of the switch; the adapter itself is "
+              "fast\n"
+              "      after the repair: pmm ledger rebase %s\n"
+              "Where: h0003 mlx5_0/1 -- s1-0001/3 (%s), label A12 ?\n"
+              "Since: 2027-01-15 08:00 UTC, last seen 2027-01-15 09:00 UTC, "
+              "in 3 audits\n"
+              "Jobs: 1234, 1240\n"
+              "Node: h0003, drained by pmm\n"
+              "Muted: known\n"
+              "Found by: audit 57\n"
+              "Measured: +1003 ns (+-14) over an expected 431 ns, slower than "
+              "in the baseline; because\n", id, id);
+    is (words_ticket (&x, f, &c), wanted);
+    json_put (json_array_get (nodes, 0), "state", json_string (""));
+    c = (struct words_case){ .about = "", .nodes = nodes };
+    x.kind = FINDING_NODE;
+    snprintf (wanted, sizeof (wanted),
+              "FAIL: h0003 itself is 1.0 us slow, not its cable\n"
+              "Do:   try another port of the switch; the adapter itself is "
+              "fast\n"
+              "      leave its cable: that is not the cause\n"
+              "Where: h0003 mlx5_0/1 -- s1-0001/3 (%s)\n"
+              "Node: h0003, not drained by pmm when this was written; now: "
+              "sinfo -R\n"
+              "Measured: +1003 ns (+-14) over an expected 431 ns, slower than "
+              "in the baseline; because\n", id);
+    is (words_ticket (&x, f, &c), wanted);
+    json_decref (jobs);
+    json_decref (nodes);
+}
+
+int main (void)
+{
+    struct fat_tree tree = { .ports = 8, .levels = 2 };
+
+    f = generate_fat_tree (&tree, NULL);
+    host_link = fabric_find_link (f, "h0003/1");
+    while (f->link[leaf_link].kind != LINK_SWITCH)
+        leaf_link++;
+    while (!fabric_network (f)->sw[sw].id)
+        sw++;
+    test_steps ();
+    test_traffic ();
+    test_sentences ();
+    test_drain ();
+    test_ticket ();
+    fabric_destroy (f);
+    return done_testing ();
+}
