@@ -74,6 +74,15 @@ complains ()
     ok $? "$1: $4" || diag "$said"
 }
 
+# next BEGIN: the last line, which begins so.
+next ()
+{
+    local said
+    said=$(doctor | tail -n 1)
+    [[ $said == "next: $1"* ]]
+    ok $? "... and what to do is next" || diag "$said"
+}
+
 # informs CHECK REGEX NAME: of what is optional, and complains of nothing.
 informs ()
 {
@@ -164,14 +173,25 @@ chmod 666 pmm.conf
 like "$(doctor)" 'FAIL +pmm.conf: .*others may write' \
     "FAIL: a pmm.conf that anybody may write"
 healthy
+chmod 600 pmm.conf
+complains FAIL pmm.conf "pmm.conf: users' jobs cannot read it: chmod 644" \
+    "a pmm.conf that users cannot read"
+chmod 644 pmm.conf
+chmod 700 .
+like "$(doctor)" "FAIL +pmm.conf: $PWD: users' jobs cannot enter it: chmod 755" \
+    "FAIL: one in a directory that users cannot enter"
+chmod 755 .
 with_conf SlurmUser=nobody
 complains FAIL slurmctld "is slurm, and 'nobody' in pmm.conf" \
     "a SlurmUser whom hooks do not know"
+next "slurmctld: SlurmUser = slurm in $PWD/pmm.conf, as in slurm.conf"
 with_conf Probe=/nonexistent/pmm-probe
 complains FAIL programs /nonexistent/pmm-probe "no pmm-probe"
 healthy
 with_conf Snapshot="$workdir/site/none"
 like "$(doctor)" 'FAIL +snapshot: .*publish it' "FAIL: no snapshot"
+with_conf Snapshot="$workdir/none/fabric"
+next "snapshot: there is no $workdir/none: mount its file system, or pmm setup"
 healthy
 chmod 600 fabric
 complains FAIL snapshot 'cannot read' "a snapshot that users cannot read"
@@ -247,6 +267,7 @@ chmod 755 "$workdir/spool"
 with_conf Reports="$workdir/pages"
 like "$(doctor)" "WARN +Reports: .*is not a directory: pmm setup --apply, or \
 install -d -o slurm -m 755 $workdir/pages" "WARN: no directory for pages"
+next "SlurmUser: pmm setup --apply makes $workdir/pages"
 mkdir "$workdir/pages"
 like "$(doctor)" "FAIL +Reports: .*chown slurm.*FAIL +SlurmUser: .* of Reports" \
     "... and one of root's"
@@ -273,7 +294,8 @@ healthy
 with_stack '# nothing'
 complains WARN plugstack.conf 'no --pmm-check' "the plugin is not loaded"
 with_stack "required $workdir/none/spank_pmm.so"
-complains FAIL plugstack.conf 'no job starts' "a required plugin is not there"
+complains FAIL plugstack.conf "conf:1: there is no .*: no job starts" \
+    "a required plugin is not there"
 with_stack 'optional spank_pmm.so'
 complains FAIL plugstack.conf 'slurm-wlm.*no job is checked' \
     "nor in PluginDir"
@@ -290,6 +312,11 @@ mkdir "$etc/stack.d"
 echo "required $workdir/spank_pmm.so colour=red" >"$etc/stack.d/pmm.conf"
 with_stack "include $etc/stack.d/*.conf # all"
 complains FAIL plugstack.conf 'colour' "the same in a file that is included"
+mkdir "$etc/links"
+ln -s "$etc/stack.d/none" "$etc/links/pmm.conf"
+with_stack "include $etc/links/*.conf"
+complains UNKNOWN plugstack.conf "$etc/links/pmm.conf is a link to nothing" \
+    "a link to a file that is not there"
 with_stack "include $etc/plugstack.conf"
 complains WARN plugstack.conf 'no --pmm-check' "a file that includes itself"
 with_stack "required $workdir/spank_pmm.so conf=$workdir/site/pmm.conf \
@@ -331,6 +358,7 @@ informs topology 'does not know which nodes are near' "no topology"
 : >"$etc/topology.conf"
 complains WARN topology "$etc/topology.conf: Slurm ignores it: TopologyPlugin" \
     "a topology.conf, and no plugin that reads it"
+next "topology: TopologyPlugin=topology/tree in $SLURM_CONF; restart slurmctld"
 echo "# by hand" >"$etc/topology.yaml"
 if [[ $(scontrol -V) < "slurm-wlm 25.05" ]]; then
     complains WARN topology 'Slurm before 25.05 reads topology.conf alone' \
@@ -344,6 +372,10 @@ informs comments 'AccountingStoreFlags=job_comment' \
     "users' comments are not kept"
 with_slurm EpilogSlurmctld=
 complains WARN EpilogSlurmctld 'no job is audited' "no EpilogSlurmctld"
+echo "EpilogSlurmctld=$workdir/bin/pmm-epilogslurmctld" >slurm.conf
+next "EpilogSlurmctld: grep ^EpilogSlurmctld $PWD/slurm.conf >>$SLURM_CONF; restart"
+cat slurm.conf >>"$SLURM_CONF"
+next "EpilogSlurmctld: restart slurmctld: EpilogSlurmctld in $SLURM_CONF is not in"
 with_slurm EpilogSlurmctld="$workdir/bin/before"
 complains WARN EpilogSlurmctld 'does not call' "another EpilogSlurmctld"
 with_slurm Prolog=
@@ -415,8 +447,8 @@ Mpi=pmi2.*next: Mpi: echo 'Mpi = pmi2' >>.*/pmm.conf" \
     like "$(without "$plugins" "$workdir/plugins")" \
         'FAIL +Mpi: this Slurm has neither PMIx nor PMI-2' "FAIL: neither"
     lib=$(ldconfig -p | awk '$1 == "libpmix.so.2" { print $NF }')
-    like "$(without "$lib" /dev/null)" 'WARN +Mpi: .*libpmix.so.*Mpi=pmi2' \
-        "WARN: PMIx without its library"
+    like "$(without "$lib" /dev/null)" 'OK +Mpi: pmi2: .*libpmix.so.*Mpi=pmi2' \
+        "PMIx without its library: PMI-2, as checks find"
     built_to "$workdir/real" probe/pmm-probe
     with_conf Probe="$workdir/real/pmm-probe"
     said=$(without "$lib" /dev/null)
@@ -477,6 +509,7 @@ like "$(doctor)" 'INFO +nodes: 1 of 3 .*neither .*h0003.: they are not measured'
 healthy
 scontrol update partition=audit state=down
 complains FAIL AuditPartition 'not up' "a partition that is down"
+next "AuditPartition: scontrol update partition=audit state=up"
 with_slurm PreemptType=preempt/partition_prio PreemptMode=requeue
 complains FAIL preemption 'PriorityTier' "a partition that preempts jobs"
 healthy
