@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "pmm/doctor.h"
@@ -231,7 +232,7 @@ static bool has_name (const json_t *list, const char *name)
  */
 enum doctor_level doctor_nodes (struct doctor *d)
 {
-    struct some missing = { 0 }, others = { 0 };
+    struct some missing = { 0 }, others = { 0 }, hosts = { 0 };
     struct nodemap_line line;
     json_t *part;
 
@@ -252,6 +253,13 @@ enum doctor_level doctor_nodes (struct doctor *d)
                           ? &others : &missing, name);
     }
     json_decref (part);
+    for (size_t i = 0; missing.n == d->nodes.n && i < d->fabric->nhosts; i++)
+        add_name (&hosts, d->fabric->host[i].name);
+    if (hosts.n > 0)
+        return say_warn (d, "none of %zu (%s) is in the snapshot, whose hosts "
+                            "are %s: write a NodeMap, or name the adapters "
+                            "after their nodes",
+                         d->nodes.n, missing.names, hosts.names);
     if (missing.n > 0)
         return say_warn (d, "%zu of %zu are not in the snapshot (%s): read it "
                             "again, or write a NodeMap; nodes without "
@@ -496,10 +504,19 @@ static enum doctor_level check_topology (struct doctor *d, const char *path)
     struct hostlist hl = { 0 };
     struct some missing = { 0 };
     int rc = topology_nodes (path, &hl, &d->err);
+    size_t known = 0; /* of these, that an export has */
 
-    for (size_t i = 0; rc > 0 && d->nodes.v && i < d->nodes.n; i++)
-        if (!hostlist_has (&hl, d->nodes.v[i].name))
-            add_name (&missing, d->nodes.v[i].name);
+    for (size_t i = 0; rc > 0 && d->nodes.v && i < d->nodes.n; i++) {
+        const char *name = d->nodes.v[i].name;
+
+        if (hostlist_has (&hl, name))
+            continue;
+        add_name (&missing, name);
+        known += d->fabric && fabric_find_host (d->fabric, name) != FABRIC_NONE;
+    }
+    if (known == missing.n)
+        doctor_todo (d, "pmm fabric export --format topology.%s -o %s; restart "
+                     "slurmctld", strrchr (path, '.') + 1, path);
     hostlist_clear (&hl);
     if (rc < 0)
         return say_unknown (d, "%s: %s", path, d->err.text);
@@ -588,10 +605,13 @@ enum doctor_level doctor_partition (struct doctor *d)
     else if (minutes < need)
         level = say_fail (d, "%s gives a job %s, AuditTimeout needs %u", name,
                           COUNTED ((uint64_t)minutes, "minute"), need);
-    else if (json_is_true (json_object_get (part, "open")))
+    else if (json_is_true (json_object_get (part, "open"))) {
+        doctor_todo (d, "scontrol update partition=%s rootonly=yes, and "
+                     "RootOnly=YES in slurm.conf", name);
         level = say_warn (d, "users may run jobs in %s, which are never "
                              "audited: RootOnly=YES lets SlurmUser in as well",
                           name);
+    }
     else if (json_array_size (outside) > 0)
         level = say_info (d, "%s not in %s and never audited: %s%s",
                           COUNTED (json_array_size (outside), "node"), name,
@@ -796,6 +816,19 @@ static enum doctor_level slurms_hook (struct doctor *d)
                                 program, d->check->without);
 }
 
+/* Before 23.11 slurmctld calls no hook that it learns of by a reconfiguration;
+ * from there on that counts as its begin.
+ */
+static bool changed_since_boot (const struct doctor *d)
+{
+    struct tm tm = { .tm_isdst = -1 };
+    struct stat st;
+
+    return strptime (conf (d, "BOOT_TIME"), "%FT%T", &tm)
+           && stat (conf (d, "SLURM_CONF"), &st) == 0
+           && st.st_mtime > mktime (&tm);
+}
+
 /* A hook of Slurm, or for jobs the plugin in its place. */
 enum doctor_level doctor_hook (struct doctor *d)
 {
@@ -812,6 +845,10 @@ enum doctor_level doctor_hook (struct doctor *d)
         return say_ok (d, "the plugin runs %s", path);
     }
     level = slurms_hook (d);
+    if (level == DOCTOR_OK && (d->check->kind & DOCTOR_AUDITS)
+        && changed_since_boot (d))
+        return say_info (d, "%s; slurm.conf was changed after slurmctld began: "
+                            "a new hook needs a restart of it", conf (d, d->check->name));
     if (level == DOCTOR_OK && !strcmp (d->check->name, "HealthCheckProgram")
         && atoi (conf (d, "HealthCheckInterval")) == 0)
         return say_warn (d, "it never runs: HealthCheckInterval=300");

@@ -190,6 +190,8 @@ complains FAIL programs /nonexistent/pmm-probe "no pmm-probe"
 healthy
 with_conf Snapshot="$workdir/site/none"
 like "$(doctor)" 'FAIL +snapshot: .*publish it' "FAIL: no snapshot"
+with_conf Snapshot="$workdir/site"
+next "snapshot: Snapshot = $workdir/site/fabric in pmm.conf: it names a file"
 with_conf Snapshot="$workdir/none/fabric"
 next "snapshot: there is no $workdir/none: mount its file system, or pmm setup"
 healthy
@@ -198,6 +200,7 @@ complains FAIL snapshot 'cannot read' "a snapshot that users cannot read"
 healthy
 chown "$test_user" fabric
 complains FAIL snapshot 'belongs to user' "a snapshot of an ordinary user's"
+next "snapshot: $PWD/fabric is not trusted: "
 chown root fabric
 touch -d '9 days ago' fabric
 complains WARN snapshot '9 days old' "an old snapshot"
@@ -207,6 +210,11 @@ echo garbage >fabric
 like "$(doctor)" 'FAIL +snapshot: [^ ]*fabric:1: ' "FAIL: one that is garbage"
 pmm fabric generate dragonfly --p 2 --a 2 --h 1 -o fabric
 complains WARN baseline 'fabric' "a baseline of another fabric"
+pmm fabric export -f "$workdir/fabric" --format ibnetdiscover | sed s/h000/x/ >net
+pmm fabric export -f "$workdir/fabric" --format lfts >lfts
+pmm fabric import net lfts -o fabric
+like "$(doctor)" 'WARN +nodes: none of 3 .*, whose hosts are x1, x2, x3, ...:' \
+    "WARN: no node is in the snapshot by its name"
 pmm fabric generate irregular --switches 1 --hosts 2 -o fabric
 like "$(doctor)" 'WARN +nodes: 1 of 3 .*h0003' \
     "WARN: a node that is not in the snapshot"
@@ -367,7 +375,14 @@ else
     complains WARN topology 'ignores it, as topology.yaml is beside it' \
         "a topology.yaml that hides topology.conf"
 fi
-rm "$etc/topology.conf" "$etc/topology.yaml"
+rm "$etc/topology.yaml"
+echo 'SwitchName=s1 Nodes=h000[1-2]' >"$etc/topology.conf"
+with_slurm TopologyPlugin=topology/tree
+complains WARN topology 'no switch has 1 of 3 nodes .h0003.' \
+    "a topology.conf that lacks a node"
+next "topology: pmm fabric export --format topology.conf -o $etc/topology.conf; "
+rm "$etc/topology.conf"
+with_slurm TopologyPlugin= AccountingStoreFlags=
 informs comments 'AccountingStoreFlags=job_comment' \
     "users' comments are not kept"
 with_slurm EpilogSlurmctld=
@@ -378,6 +393,11 @@ cat slurm.conf >>"$SLURM_CONF"
 next "EpilogSlurmctld: restart slurmctld: EpilogSlurmctld in $SLURM_CONF is not in"
 with_slurm EpilogSlurmctld="$workdir/bin/before"
 complains WARN EpilogSlurmctld 'does not call' "another EpilogSlurmctld"
+healthy
+touch -d tomorrow "$SLURM_CONF"
+informs EpilogSlurmctld 'a new hook needs a restart' \
+    "slurm.conf is newer than slurmctld"
+cp -p "$workdir/slurm.conf" "$SLURM_CONF"
 with_slurm Prolog=
 informs Prolog 'before' "no prolog"
 with_slurm Epilog=/nonexistent/epilog
@@ -500,6 +520,7 @@ complains FAIL AuditPartition '10 minutes, AuditTimeout needs 11' \
 healthy
 scontrol update partition=audit rootonly=no
 complains WARN AuditPartition 'RootOnly' "a partition for all"
+next "AuditPartition: scontrol update partition=audit rootonly=yes"
 scontrol update partition=audit rootonly=yes nodes=h0001,h0003
 informs AuditPartition '1 node not in .*h0002' "a partition without some nodes"
 pmm fabric generate irregular --switches 1 --hosts 2 -o fabric
