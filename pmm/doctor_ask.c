@@ -237,7 +237,30 @@ static const char *no_step (struct doctor *d, char buf[PROGRAM_LINE],
     return buf;
 }
 
-/* "16 of 16 nodes answer; SENTENCE: h[1-3]; SENTENCE: h4" */
+/* To do: look at the nodes that do not answer. */
+static void look_at_silent (struct doctor *d, const struct ear *ear)
+{
+    const char **silent = xarray (ear->n, sizeof (*silent));
+    size_t n = 0;
+    char *list;
+
+    for (size_t i = 0; i < ear->n; i++) {
+        size_t k = 0;
+
+        while (k < ear->n
+               && !(ear->heard[k] && !strcmp (ear->node[k], d->idle.name[i])))
+            k++;
+        if (k == ear->n)
+            silent[n++] = d->idle.name[i];
+    }
+    list = hostlist_fold (silent, n);
+    doctor_todo (d, "systemctl status slurmd on %.200s: %.200s", list,
+                 ear->srun.complaint);
+    free (list);
+    free (silent);
+}
+
+/* "16 of 16 nodes answer; h[1-3]: SENTENCE; h4: SENTENCE" */
 static enum doctor_level sum_up (struct doctor *d, const struct ear *ear)
 {
     char text[sizeof (d->text)], why[PROGRAM_LINE];
@@ -246,6 +269,8 @@ static enum doctor_level sum_up (struct doctor *d, const struct ear *ear)
     json_t *nodes, *v;
 
     *text = '\0';
+    if (ear->answers < ear->n)
+        look_at_silent (d, ear);
     json_object_foreach (ear->odd, key, nodes) {
         const char **name = xarray (json_array_size (nodes), sizeof (*name));
         char *list;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -379,6 +380,7 @@ enum doctor_level doctor_pmix_directory (struct doctor *d)
           "to write (mode 755)";
     const char *base = conf (d, "PMIxCliTmpDirBase");
     const char *dir = *base ? base : conf (d, "TmpFS");
+    struct statvfs fs;
     struct stat st;
 
     if (!d->mpi || strcmp (d->mpi, "pmix") != 0)
@@ -395,6 +397,9 @@ enum doctor_level doctor_pmix_directory (struct doctor *d)
     if (!*dir || strchr (dir, '%') || stat (dir, &st) < 0)
         return *base ? say_ok (d, "%s; it is not on this machine", base)
                      : say_warn (d, "not set: %s", how);
+    if (statvfs (dir, &fs) == 0 && (fs.f_bavail == 0
+                                    || (fs.f_files > 0 && fs.f_favail == 0)))
+        return say_fail (d, "%s is full: no step with PMIx starts here", dir);
     if (!S_ISDIR (st.st_mode) || st.st_uid != 0
         || (st.st_mode & (S_IWGRP | S_IWOTH)))
         return say_warn (d, "%s%s: %s", *base ? "" : "not set, and TmpFS is ",

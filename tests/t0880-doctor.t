@@ -156,6 +156,14 @@ if [[ $mpi == pmix ]]; then
     complains WARN PMIxCliTmpDirBase 'cannot enter it: chmod 755' \
         "... or may not enter it"
     chmod 755 "$workdir/pmix"
+    if unshare -m mount -t tmpfs -o nr_inodes=1 none "$workdir/pmix" 2>/dev/null; then
+        # shellcheck disable=SC2016
+        like "$(unshare -m sh -c 'mount -t tmpfs -o nr_inodes=1 none "$1" &&
+            exec pmm doctor --conf pmm.conf' - "$workdir/pmix")" \
+            'FAIL +PMIxCliTmpDirBase: .*/pmix is full' "FAIL: ... or is full"
+    else
+        skip "FAIL: ... or is full" "nothing can be mounted"
+    fi
 else
     skip "what PMIx leaves to any user" "this Slurm has none"
 fi

@@ -157,6 +157,8 @@ said=$(pmm doctor --ask)
 like "$said" 'FAIL +compute nodes: 3 of 4 idle ones answer' \
     "a node that does not answer, and others that lie"
 like "$said" '; h0001: pmm-probe is of 9.9, not of [0-9.]+' "... another release"
+like "$said" $'\nnext: compute nodes: systemctl status slurmd on h0004: ' \
+    "... which is named"
 like "$said" '; h0001: another pmm.conf: copy it from here' \
     "... what differs from here"
 like "$said" '; h0003: no pmm.conf: copy' "... or lacks"
