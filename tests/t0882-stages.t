@@ -13,11 +13,11 @@ id slurm &>/dev/null || skip_all "no user slurm"
 clean_root
 cd "$workdir" || exit
 pmm=$(type -P pmm)
-conf=$(strings "$pmm" | grep -o '/.*/slurm-pmm/pmm[.]conf$')
+conf=$(strings "$pmm" | grep -om1 '/.*/slurm-pmm/pmm[.]conf$')
 etc=${conf%/*}
 rm -rf "$etc" /etc/slurm /var/{lib,spool}/slurm-pm*
-rm -f "$(strings "$pmm" | grep -o '/.*/pmm-probe$')" \
-    "$(strings "$pmm" | grep -o '/.*/spank_pmm[.]so$')"
+rm -f "$(strings "$pmm" | grep -om1 '/.*/pmm-probe$')" \
+    "$(strings "$pmm" | grep -om1 '/.*/spank_pmm[.]so$')"
 mkdir -p "${etc%/*}" shared
 
 # next_is REGEX NAME [OPTION]...: what the doctor's last line says.
@@ -99,7 +99,7 @@ next_is "AuditPartition: restart slurmctld: PartitionName=audit in .* not in for
 restart
 like "$(pmm doctor)" 'WARN +EpilogSlurmctld: /none/.*; write /.*/pmm-epilogs' \
     "our hook by a wrong path"
-sed -i "s|=/none/|=$(dirname "$(strings "$pmm" | grep -o '/.*/pmm-probe$')")/|" "$SLURM_CONF"
+sed -i "s|=/none/|=$(dirname "$(strings "$pmm" | grep -om1 '/.*/pmm-probe$')")/|" "$SLURM_CONF"
 restart
 if [[ $mpi == pmix ]]; then
     next_is "PMIxCliTmpDirBase: cat $etc/mpi.conf >>$workdir/slurm/etc/mpi" \
