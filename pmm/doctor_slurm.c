@@ -799,10 +799,9 @@ static enum doctor_level slurms_hook (struct doctor *d)
         say_warn (d, "%s is not on this machine%s%s", value,
                   other ? "; write " : "", other ? ours : "");
         if (other)
-            doctor_todo (d, "%s=%s in %s; restart %s", key, ours,
+            doctor_todo (d, "%s=%s in %s; restart slurmctld%s", key, ours,
                          conf (d, "SLURM_CONF"),
-                         d->check->kind & DOCTOR_AUDITS ? "slurmctld"
-                                                        : "slurmctld and slurmd");
+                         d->check->kind & DOCTOR_AUDITS ? "" : " and slurmd");
         free (ours);
         free (dir);
         return DOCTOR_WARN;
@@ -853,7 +852,8 @@ enum doctor_level doctor_hook (struct doctor *d)
     if (level == DOCTOR_OK && (d->check->kind & DOCTOR_AUDITS)
         && changed_since_boot (d))
         return say_info (d, "%s; slurm.conf was changed after slurmctld began: "
-                            "a new hook needs a restart of it", conf (d, d->check->name));
+                            "a new hook needs a restart of it",
+                         conf (d, d->check->name));
     if (level == DOCTOR_OK && !strcmp (d->check->name, "HealthCheckProgram")
         && atoi (conf (d, "HealthCheckInterval")) == 0)
         return say_warn (d, "it never runs: HealthCheckInterval=300");

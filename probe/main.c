@@ -239,7 +239,8 @@ static void tell_about (struct step *step)
     getrlimit (RLIMIT_MEMLOCK, &lock);
     clock_gettime (CLOCK_REALTIME, &now);
     all = xcheck (json_pack (
-        "{s:s, s:s, s:s, s:f, s:I, s:i, s:s, s:s, s:o}", "conf", conf, "host", step->host,
+        "{s:s, s:s, s:s, s:f, s:I, s:i, s:s, s:s, s:o}", "conf", conf,
+        "host", step->host,
         "release", PACKAGE_VERSION, "time",
         (double)now.tv_sec + (double)now.tv_nsec / 1e9, "memlock",
         lock.rlim_max > INT64_MAX ? (json_int_t)-1
