@@ -135,17 +135,13 @@ static enum doctor_level check_snapshot (struct doctor *d)
                             "audits", d->site.live_fabric);
     for (const char *list = d->site.snapshot; text_next (&list, path);)
         if (published (d, path, &st, &d->err) < 0) {
-            bool none = errno == ENOENT, distrusted = errno == EPERM;
+            bool none = errno == ENOENT;
             char *dir = inputs_parent (path);
 
             if (stat (path, &st) == 0 && S_ISDIR (st.st_mode))
                 doctor_todo (d, "Snapshot = %s/fabric in pmm.conf: it names a "
                              "file", path);
-            else if (distrusted)
-                doctor_todo (d, "%s: only root and SlurmUser, %s, may own or "
-                             "write it", d->err.text, d->user);
-
-            if (none && access (dir, F_OK) < 0)
+            else if (none && access (dir, F_OK) < 0)
                 doctor_todo (d, "there is no %s: mount its file system, or pmm "
                              "setup --apply makes it", dir);
             else if (none)
