@@ -78,6 +78,24 @@ void digest_hex (const struct digest *d, char hex[DIGEST_HEX])
     snprintf (hex, DIGEST_HEX, "%016" PRIx64 "%016" PRIx64, a + b, b);
 }
 
+void digest_file (const char *path, char hex[DIGEST_HEX])
+{
+    FILE *fp = file_open_input (path, NULL);
+    struct digest d;
+    char buf[4096];
+    size_t n;
+
+    *hex = '\0';
+    if (!fp)
+        return;
+    digest_init (&d);
+    while ((n = fread (buf, 1, sizeof (buf), fp)) > 0)
+        digest_bytes (&d, buf, n);
+    if (!ferror (fp))
+        digest_hex (&d, hex);
+    file_close_input (fp);
+}
+
 bool digest_agrees (const char *given, const char *found)
 {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION

@@ -33,6 +33,9 @@ void digest_bytes (struct digest *d, const void *data, size_t len);
 /* The digest of everything so far, in lower case. */
 void digest_hex (const struct digest *d, char hex[DIGEST_HEX]);
 
+/* The digest of a file's bytes; "" if it cannot be read. */
+void digest_file (const char *path, char hex[DIGEST_HEX]);
+
 /* Whether the digest in a file is the computed one. Always true in builds for
  * fuzzing: a fuzzer cannot guess digests.
  */

@@ -69,6 +69,10 @@ struct doctor {
     uid_t uid;                 /* SlurmUser; pmm.conf's if !answers */
     char user[CONTROLLER_NAME];
 
+    const char *mpi;           /* type of the steps (srun --mpi); NULL: none */
+    char mpi_path[PATH_MAX];   /* its plugin */
+    struct error mpi_error;    /* why it is not the first wanted, or fails */
+
     char plugstack[PATH_MAX];  /* the path of plugstack.conf */
     int stacked;               /* plugstack_find's answer for our plugin */
     struct plugstack_line line;
@@ -112,11 +116,6 @@ doctor_look doctor_slurmctld, doctor_release, doctor_nodes, doctor_plugin,
 
 /* doctor_ask.c: the compute nodes */
 doctor_look doctor_ask_nodes, doctor_try;
-
-/* The first wanted type of step (srun --mpi) that Slurm has, and its plugin;
- * NULL: none.
- */
-const char *doctor_find_mpi (const struct doctor *d, char path[PATH_MAX]);
 
 /* PMIx does not work: where Slurm has PMI-2 and pmm.conf does not ask for it, it
  * is to do to ask for it. Return whether it is.

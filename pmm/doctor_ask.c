@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ibquery/lines.h"
 #include "pmm/doctor.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
@@ -36,6 +37,7 @@ enum {
 struct ear {
     const struct doctor *d;
     double begun;
+    char conf[DIGEST_HEX];  /* of pmm.conf here */
     json_t *odd;            /* {sentence: [node]} */
     bool failed;            /* some of them keep checks from running */
     char (*node)[64];       /* [task], as srun says; n */
@@ -105,6 +107,7 @@ static void take_about (struct ear *ear, const char *node, const char *text)
     json_t *all = json_loads (text, 0, NULL), *v;
     const char *release = json_text (all, "release");
     const char *hash = json_text (all, "fabric");
+    const char *conf = json_text (all, "conf");
     double time = json_number_value (json_object_get (all, "time"));
     int64_t lock = json_int (all, "memlock", 0);
     int64_t ports = json_int (all, "ports", 0);
@@ -116,6 +119,9 @@ static void take_about (struct ear *ear, const char *node, const char *text)
     else if (strcmp (release, PACKAGE_VERSION))
         blame (ear, node, true, "pmm-probe is of %.32s, not of "
                PACKAGE_VERSION, release);
+    if (all && strcmp (conf, ear->conf) != 0)
+        blame (ear, node, !*conf, "%s: copy it from here",
+               *conf ? "another pmm.conf" : "no pmm.conf");
     json_array_foreach (json_object_get (all, "odd"), i, v)
         blame (ear, node, true, "%.200s", json_is_string (v)
                                               ? json_string_value (v) : "?");
@@ -231,7 +237,30 @@ static const char *no_step (struct doctor *d, char buf[PROGRAM_LINE],
     return buf;
 }
 
-/* "16 of 16 nodes answer; SENTENCE: h[1-3]; SENTENCE: h4" */
+/* To do: look at the nodes that do not answer. */
+static void look_at_silent (struct doctor *d, const struct ear *ear)
+{
+    const char **silent = xarray (ear->n, sizeof (*silent));
+    size_t n = 0;
+    char *list;
+
+    for (size_t i = 0; i < ear->n; i++) {
+        size_t k = 0;
+
+        while (k < ear->n
+               && !(ear->heard[k] && !strcmp (ear->node[k], d->idle.name[i])))
+            k++;
+        if (k == ear->n)
+            silent[n++] = d->idle.name[i];
+    }
+    list = hostlist_fold (silent, n);
+    doctor_todo (d, "systemctl status slurmd on %.200s: %.200s", list,
+                 ear->srun.complaint);
+    free (list);
+    free (silent);
+}
+
+/* "16 of 16 nodes answer; h[1-3]: SENTENCE; h4: SENTENCE" */
 static enum doctor_level sum_up (struct doctor *d, const struct ear *ear)
 {
     char text[sizeof (d->text)], why[PROGRAM_LINE];
@@ -240,6 +269,8 @@ static enum doctor_level sum_up (struct doctor *d, const struct ear *ear)
     json_t *nodes, *v;
 
     *text = '\0';
+    if (ear->answers < ear->n)
+        look_at_silent (d, ear);
     json_object_foreach (ear->odd, key, nodes) {
         const char **name = xarray (json_array_size (nodes), sizeof (*name));
         char *list;
@@ -269,8 +300,6 @@ enum doctor_level doctor_ask_nodes (struct doctor *d)
 {
     struct ear ear = { .d = d, .begun = now_s (), .odd = json_object () };
     enum doctor_level level;
-    char path[PATH_MAX];
-    const char *mpi = doctor_find_mpi (d, path);
     struct program_words a;
     char *list;
     int status;
@@ -280,17 +309,18 @@ enum doctor_level doctor_ask_nodes (struct doctor *d)
         return say_info (d, "not asked: pmm doctor --ask asks those that are "
                             "idle");
     }
-    if (!mpi || !find_idle (d, 1)) {
+    if (!d->mpi || !find_idle (d, 1)) {
         json_decref (ear.odd);
-        return say_unknown (d, "%s", mpi ? d->idle_error.text : "no Mpi");
+        return say_unknown (d, "%s", d->mpi ? d->idle_error.text : "no Mpi");
     }
+    digest_file (d->path ? d->path : PMM_CONF_PATH, ear.conf);
     ear.n = d->idle.count < ASKED_MAX ? d->idle.count : ASKED_MAX;
     ear.node = xcalloc (ear.n, sizeof (*ear.node));
     ear.heard = xcalloc (ear.n, sizeof (*ear.heard));
     list = hostlist_fold ((const char *const *)d->idle.name, ear.n);
     a = begin (d, ear.n);
     program_add (&a, "--nodelist=%s", list);
-    program_add (&a, "--mpi=%s", mpi);
+    program_add (&a, "--mpi=%s", d->mpi);
     program_add (&a, "--verbose");
     program_add (&a, "--label");
     program_add (&a, "--cpu-bind=none");

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "pmm/doctor.h"
@@ -26,6 +28,7 @@ enum {
     PLUGIN_BYTES = 1 << 26,
     FEW_PORTS = 64,         /* for all srun processes of a machine */
     SCRIPT_BYTES = 1 << 16, /* greatest hook that is read */
+    SCRIPT_LINE = 4096,
     TOPOLOGY_BYTES = 1 << 24,
     NAMES_SHOWN = 3,
     YAML_RELEASE = 2505,    /* of Slurm, that reads topology.yaml */
@@ -43,19 +46,52 @@ static const char *conf_path (const struct doctor *d)
     return d->path ? d->path : PMM_CONF_PATH;
 }
 
-/* To do: add the lines that pmm setup has written beside pmm.conf to a file of
- * Slurm's, if they are there.
+/* Whether a file of Slurm's has a line that begins so. */
+static bool has_line (const char *path, const char *begin)
+{
+    char line[SCRIPT_LINE];
+    size_t len = strlen (begin);
+    FILE *fp = fopen (path, "re");
+    bool found = false;
+
+    while (fp && !found && fgets (line, sizeof (line), fp)) {
+        const char *s = line + strspn (line, " \t");
+
+        found = !strncasecmp (s, begin, len) && strchr (" \t\r\n=", s[len]);
+    }
+    if (fp)
+        fclose (fp);
+    return found;
+}
+
+/* To do: add what pmm setup has written beside pmm.conf to a file of Slurm's, if
+ * it is there; `what` takes it out: "cat", or "grep ^KEY".
  */
-static void add_to (struct doctor *d, const char *name, const char *file,
-                    const char *then)
+static void add_to (struct doctor *d, const char *what, const char *name,
+                    const char *file, const char *then)
 {
     char *dir = inputs_parent (conf_path (d));
     char *from = xasprintf ("%s/%s", dir, name);
 
     if (access (from, F_OK) == 0)
-        doctor_todo (d, "cat %s >>%s%s", from, file, then);
+        doctor_todo (d, "%s %s >>%s%s", what, from, file, then);
     free (from);
     free (dir);
+}
+
+/* The same with a line that slurmctld has not; it may be there, and not read. */
+static void add_line (struct doctor *d, const char *begin, const char *what,
+                      const char *name, const char *file, const char *daemons)
+{
+    char *then = xasprintf ("%s; restart %s", strcmp (name, "slurm.conf")
+                                ? ", on all nodes" : "", daemons);
+
+    if (has_line (file, begin))
+        doctor_todo (d, "restart %s: %s in %s is not in force yet", daemons,
+                     begin, file);
+    else
+        add_to (d, what, name, file, then);
+    free (then);
 }
 
 /* Whether a comma-separated list contains the word; case does not matter. */
@@ -122,6 +158,8 @@ static void add_name (struct some *s, const char *name)
                                     s->n > 1 ? ", " : "", shown ? name : "...");
 }
 
+static void find_mpi (struct doctor *d);
+
 void doctor_ask_slurm (struct doctor *d)
 {
     char *rest = d->line.words, *word;
@@ -130,6 +168,7 @@ void doctor_ask_slurm (struct doctor *d)
         || controller_user (&d->uid, d->user, &d->slurm_error) < 0)
         return;
     d->answers = true;
+    find_mpi (d);
     if (controller_nodes (&d->nodes, &d->slurm_error) < 0)
         d->nodes.v = NULL;
     if (d->bad_site || site_read (&d->plugin, d->path, 1, NULL) < 0)
@@ -148,9 +187,14 @@ void doctor_ask_slurm (struct doctor *d)
 
 enum doctor_level doctor_slurmctld (struct doctor *d)
 {
-    if (!d->answers)
+    if (!d->answers) {
+        doctor_todo (d, "systemctl status slurmctld, on its machine: %s",
+                     d->slurm_error.text);
         return say_unknown (d, "%s; what depends on it was not checked",
                             d->slurm_error.text);
+    }
+    doctor_todo (d, "SlurmUser = %s in %s, as in slurm.conf", d->user,
+                 conf_path (d));
     if (d->uid != 0 && strcmp (d->site.slurm_user, d->user) != 0)
         return say_fail (d, "SlurmUser is %s, and '%s' in pmm.conf: hooks will "
                             "ignore what it publishes",
@@ -189,7 +233,7 @@ static bool has_name (const json_t *list, const char *name)
  */
 enum doctor_level doctor_nodes (struct doctor *d)
 {
-    struct some missing = { 0 }, others = { 0 };
+    struct some missing = { 0 }, others = { 0 }, hosts = { 0 };
     struct nodemap_line line;
     json_t *part;
 
@@ -210,6 +254,13 @@ enum doctor_level doctor_nodes (struct doctor *d)
                           ? &others : &missing, name);
     }
     json_decref (part);
+    for (size_t i = 0; missing.n == d->nodes.n && i < d->fabric->nhosts; i++)
+        add_name (&hosts, d->fabric->host[i].name);
+    if (hosts.n > 0)
+        return say_warn (d, "none of %zu (%s) is in the snapshot, whose hosts "
+                            "are %s: write a NodeMap, or name the adapters "
+                            "after their nodes",
+                         d->nodes.n, missing.names, hosts.names);
     if (missing.n > 0)
         return say_warn (d, "%zu of %zu are not in the snapshot (%s): read it "
                             "again, or write a NodeMap; nodes without "
@@ -266,18 +317,27 @@ static json_t *load_pmix (const void *arg, struct error *err)
     return NULL;
 }
 
-const char *doctor_find_mpi (const struct doctor *d, char path[PATH_MAX])
+/* The first wanted type of step that works on this machine, as srun will find:
+ * checks and audits go on to the next one. Else the last that Slurm has.
+ */
+static void find_mpi (struct doctor *d)
 {
     const char *const *type = site_mpi (&d->site)->types;
+    char path[PATH_MAX], name[32];
 
     for (; *type; type++) {
-        char name[32];
-
         snprintf (name, sizeof (name), "mpi_%s*.so", *type);
-        if (find_plugin (d, name, path))
+        if (!find_plugin (d, name, path)) {
+            if (!d->mpi)
+                error_world (&d->mpi_error, "there is no %s", name);
+            continue;
+        }
+        d->mpi = *type;
+        strcpy (d->mpi_path, path);
+        if (strcmp (*type, "pmix") != 0
+            || child_call (load_pmix, path, DOCTOR_WAIT_MS, &d->mpi_error))
             break;
     }
-    return *type;
 }
 
 bool doctor_without_pmix (struct doctor *d)
@@ -294,26 +354,19 @@ bool doctor_without_pmix (struct doctor *d)
 enum doctor_level doctor_mpi (struct doctor *d)
 {
     const struct site_mpi *mpi = site_mpi (&d->site);
-    char path[PATH_MAX];
-    const char *type = doctor_find_mpi (d, path);
 
-    if (!type)
+    if (!d->mpi)
         return say_fail (d, "%s: there is no mpi_%s*.so in %s%s", mpi->none,
                          mpi->types[0], conf (d, "PluginDir"),
                          doctor_without_pmix (d) ? "; or say Mpi=pmi2" : "");
-    if (type != mpi->types[0])
-        return say_ok (d, "%s: %s; there is no mpi_%s*.so: Mpi=%s saves a try "
-                          "each time", type, path, mpi->types[0], type);
-    if (!strcmp (type, "pmix")
-        && !child_call (load_pmix, path, DOCTOR_WAIT_MS, &d->err)) {
-        bool other = doctor_without_pmix (d);
-
-        return doctor_say (d, mpi->types[1] && other ? DOCTOR_WARN
-                                                     : DOCTOR_FAIL,
-                           "%s; Slurm's plugin needs it, on all nodes%s",
-                           d->err.text, other ? "; or say Mpi=pmi2" : "");
-    }
-    return say_ok (d, "%s: %s", type, path);
+    if (d->mpi != mpi->types[0])
+        return say_ok (d, "%s: %s; %s: Mpi=%s saves a try each time", d->mpi,
+                       d->mpi_path, d->mpi_error.text, d->mpi);
+    if (*d->mpi_error.text)
+        return say_fail (d, "%s; Slurm's plugin needs it, on all nodes%s",
+                         d->mpi_error.text, doctor_without_pmix (d)
+                                                ? "; or say Mpi=pmi2" : "");
+    return say_ok (d, "%s: %s", d->mpi, d->mpi_path);
 }
 
 /* For each step, Slurm's plugin creates a directory with a predictable name
@@ -327,24 +380,26 @@ enum doctor_level doctor_pmix_directory (struct doctor *d)
           "to write (mode 755)";
     const char *base = conf (d, "PMIxCliTmpDirBase");
     const char *dir = *base ? base : conf (d, "TmpFS");
-    char path[PATH_MAX];
-    const char *type = doctor_find_mpi (d, path);
+    struct statvfs fs;
     struct stat st;
 
-    if (!type || strcmp (type, "pmix") != 0)
+    if (!d->mpi || strcmp (d->mpi, "pmix") != 0)
         return say_ok (d, "PMIx is not used");
     if (!*base) {
         char *etc = inputs_parent (conf (d, "SLURM_CONF"));
         char *file = xasprintf ("%s/mpi.conf", etc);
 
-        add_to (d, "mpi.conf", file, ", on all nodes; restart slurmctld and "
-                                     "slurmd");
+        add_line (d, "PMIxCliTmpDirBase", "cat", "mpi.conf", file,
+                  "slurmctld and slurmd");
         free (file);
         free (etc);
     }
     if (!*dir || strchr (dir, '%') || stat (dir, &st) < 0)
         return *base ? say_ok (d, "%s; it is not on this machine", base)
                      : say_warn (d, "not set: %s", how);
+    if (statvfs (dir, &fs) == 0 && (fs.f_bavail == 0
+                                    || (fs.f_files > 0 && fs.f_favail == 0)))
+        return say_fail (d, "%s is full: no step with PMIx starts here", dir);
     if (!S_ISDIR (st.st_mode) || st.st_uid != 0
         || (st.st_mode & (S_IWGRP | S_IWOTH)))
         return say_warn (d, "%s%s: %s", *base ? "" : "not set, and TmpFS is ",
@@ -359,13 +414,11 @@ enum doctor_level doctor_mpi_default (struct doctor *d)
 {
     const char *set = conf (d, "MpiDefault");
     const char *mpi = *set ? set : "none"; /* not shown since 23.11 */
-    char path[PATH_MAX];
-    const char *type = doctor_find_mpi (d, path);
 
-    if (!type || strncmp (mpi, type, strlen (type)) == 0)
+    if (!d->mpi || strncmp (mpi, d->mpi, strlen (d->mpi)) == 0)
         return say_ok (d, "%s", mpi);
     return say_ok (d, "%s: checks and audits say --mpi=%s; say it, too, to "
-                      "run pmm-probe by hand", mpi, type);
+                      "run pmm-probe by hand", mpi, d->mpi);
 }
 
 enum doctor_level doctor_memlock (struct doctor *d)
@@ -376,7 +429,10 @@ enum doctor_level doctor_memlock (struct doctor *d)
 
     if ((all || *except || listed (limits, "MEMLOCK"))
         && !listed (except, "MEMLOCK")) {
-        if (!*except)
+        if (has_line (conf (d, "SLURM_CONF"), "PropagateResourceLimitsExcept"))
+            doctor_todo (d, "scontrol reconfigure, or MEMLOCK in Propagate"
+                         "ResourceLimitsExcept of %s", conf (d, "SLURM_CONF"));
+        else
             doctor_todo (d, "echo PropagateResourceLimitsExcept=MEMLOCK >>%s, "
                          "on all nodes; scontrol reconfigure",
                          conf (d, "SLURM_CONF"));
@@ -453,10 +509,19 @@ static enum doctor_level check_topology (struct doctor *d, const char *path)
     struct hostlist hl = { 0 };
     struct some missing = { 0 };
     int rc = topology_nodes (path, &hl, &d->err);
+    size_t known = 0; /* of these, that an export has */
 
-    for (size_t i = 0; rc > 0 && d->nodes.v && i < d->nodes.n; i++)
-        if (!hostlist_has (&hl, d->nodes.v[i].name))
-            add_name (&missing, d->nodes.v[i].name);
+    for (size_t i = 0; rc > 0 && d->nodes.v && i < d->nodes.n; i++) {
+        const char *name = d->nodes.v[i].name;
+
+        if (hostlist_has (&hl, name))
+            continue;
+        add_name (&missing, name);
+        known += d->fabric && fabric_find_host (d->fabric, name) != FABRIC_NONE;
+    }
+    if (known == missing.n)
+        doctor_todo (d, "pmm fabric export --format topology.%s -o %s; restart "
+                     "slurmctld", strrchr (path, '.') + 1, path);
     hostlist_clear (&hl);
     if (rc < 0)
         return say_unknown (d, "%s: %s", path, d->err.text);
@@ -498,9 +563,12 @@ enum doctor_level doctor_topology (struct doctor *d)
         return say_warn (d, "%s: Slurm before 25.05 reads topology.conf alone: "
                             "pmm fabric export --format topology.conf",
                          path[1]);
-    if (there[0] && !uses_conf)
+    if (there[0] && !uses_conf) {
+        doctor_todo (d, "TopologyPlugin=topology/tree in %s; restart slurmctld",
+                     conf (d, "SLURM_CONF"));
         return say_warn (d, "%s: Slurm ignores it: TopologyPlugin="
                             "topology/tree", path[0]);
+    }
     if (there[0])
         return check_topology (d, path[0]);
     return say_info (d, "Slurm does not know which nodes are near each other: "
@@ -524,19 +592,31 @@ enum doctor_level doctor_partition (struct doctor *d)
     if (!part)
         return say_error (d, DOCTOR_UNKNOWN);
     if (json_is_null (part)) {
-        add_to (d, "slurm.conf", conf (d, "SLURM_CONF"), "; restart slurmctld");
+        char *line = xasprintf ("PartitionName=%s", name);
+
+        /* with its other lines, unless the site has these */
+        add_line (d, line, *conf (d, "EpilogSlurmctld") ? "grep ^PartitionName"
+                                                        : "cat",
+                  "slurm.conf", conf (d, "SLURM_CONF"), "slurmctld");
+        free (line);
         return say_fail (d, "there is no %s: PartitionName=%s Nodes=ALL "
                             "MaxTime=10 RootOnly=YES", name, name);
     }
-    if (!json_is_true (json_object_get (part, "up")))
+    if (!json_is_true (json_object_get (part, "up"))) {
+        doctor_todo (d, "scontrol update partition=%s state=up; State in "
+                     "slurm.conf, where it is there", name);
         level = say_fail (d, "%s is not up", name);
+    }
     else if (minutes < need)
         level = say_fail (d, "%s gives a job %s, AuditTimeout needs %u", name,
                           COUNTED ((uint64_t)minutes, "minute"), need);
-    else if (json_is_true (json_object_get (part, "open")))
+    else if (json_is_true (json_object_get (part, "open"))) {
+        doctor_todo (d, "scontrol update partition=%s rootonly=yes, and "
+                     "RootOnly=YES in slurm.conf", name);
         level = say_warn (d, "users may run jobs in %s, which are never "
                              "audited: RootOnly=YES lets SlurmUser in as well",
                           name);
+    }
     else if (json_array_size (outside) > 0)
         level = say_info (d, "%s not in %s and never audited: %s%s",
                           COUNTED (json_array_size (outside), "node"), name,
@@ -604,10 +684,12 @@ static enum doctor_level look_at_plugin (struct doctor *d)
         || stat (path, &st) < 0) {
         bool other = access (PMM_PLUGIN_PATH, F_OK) == 0;
 
-        return say_fail (d, "there is no %s: %s%s%s", path,
+        return say_fail (d, "%s:%d: there is no %s: %s; %s%s", line->file,
+                         line->lineno, path,
                          line->required ? "no job starts from here"
                                         : "no job is checked",
-                         other ? "; write " : "", other ? PMM_PLUGIN_PATH : "");
+                         other ? "write " : "install slurm-pmm-plugin",
+                         other ? PMM_PLUGIN_PATH : "");
     }
     if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
         return say_fail (d, "%s runs as root, but others may write it",
@@ -645,7 +727,7 @@ enum doctor_level doctor_plugin (struct doctor *d)
     if (d->stacked < 0)
         return say_unknown (d, "%s", d->plugin_error.text);
     if (d->stacked == 0) {
-        add_to (d, "plugstack.conf", path,
+        add_to (d, "cat", "plugstack.conf", path,
                 ", on all nodes, once all have the plugin");
         return say_warn (d, "%s does not name %s: there is no --pmm-check",
                          path, plugin_name);
@@ -698,13 +780,32 @@ static enum doctor_level slurms_hook (struct doctor *d)
                                                                : DOCTOR_INFO;
     glob_t found;
 
-    if (!*value)
-        add_to (d, "slurm.conf", conf (d, "SLURM_CONF"), "; restart slurmctld");
-    if (!*value)
+    if (!*value) {
+        char *grep = xasprintf ("grep ^%s", key);
+
+        add_line (d, key, grep, "slurm.conf", conf (d, "SLURM_CONF"),
+                  "slurmctld");
+        free (grep);
         return doctor_say (d, missing, "not set: %s; %s=.../%s",
                            d->check->without, key, program);
-    if (glob (value, 0, NULL, &found) != 0)
-        return say_warn (d, "%s is not on this machine", value);
+    }
+    if (glob (value, 0, NULL, &found) != 0) {
+        char *dir = inputs_parent (PMM_PATH);
+        char *ours = xasprintf ("%s/%s", dir, program);
+        const char *base = strrchr (value, '/');
+        bool other = base && !strcmp (base + 1, program)
+                     && access (ours, X_OK) == 0;
+
+        say_warn (d, "%s is not on this machine%s%s", value,
+                  other ? "; write " : "", other ? ours : "");
+        if (other)
+            doctor_todo (d, "%s=%s in %s; restart slurmctld%s", key, ours,
+                         conf (d, "SLURM_CONF"),
+                         d->check->kind & DOCTOR_AUDITS ? "" : " and slurmd");
+        free (ours);
+        free (dir);
+        return DOCTOR_WARN;
+    }
     for (size_t i = 0; i < found.gl_pathc && !called; i++) {
         int rc = calls (found.gl_pathv[i], program);
 
@@ -717,6 +818,19 @@ static enum doctor_level slurms_hook (struct doctor *d)
     return unread ? say_unknown (d, "%s cannot be read, or not be run", value)
                   : doctor_say (d, missing, "%s does not call %s: %s", value,
                                 program, d->check->without);
+}
+
+/* Before 23.11 slurmctld calls no hook that it learns of by a reconfiguration;
+ * from there on that counts as its begin.
+ */
+static bool changed_since_boot (const struct doctor *d)
+{
+    struct tm tm = { .tm_isdst = -1 };
+    struct stat st;
+
+    return strptime (conf (d, "BOOT_TIME"), "%FT%T", &tm)
+           && stat (conf (d, "SLURM_CONF"), &st) == 0
+           && st.st_mtime > mktime (&tm);
 }
 
 /* A hook of Slurm, or for jobs the plugin in its place. */
@@ -735,6 +849,11 @@ enum doctor_level doctor_hook (struct doctor *d)
         return say_ok (d, "the plugin runs %s", path);
     }
     level = slurms_hook (d);
+    if (level == DOCTOR_OK && (d->check->kind & DOCTOR_AUDITS)
+        && changed_since_boot (d))
+        return say_info (d, "%s; slurm.conf was changed after slurmctld began: "
+                            "a new hook needs a restart of it",
+                         conf (d, d->check->name));
     if (level == DOCTOR_OK && !strcmp (d->check->name, "HealthCheckProgram")
         && atoi (conf (d, "HealthCheckInterval")) == 0)
         return say_warn (d, "it never runs: HealthCheckInterval=300");

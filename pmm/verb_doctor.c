@@ -73,22 +73,6 @@ void doctor_todo (struct doctor *d, const char *fmt, ...)
     text_clean (d->todo);
 }
 
-static enum doctor_level check_conf (struct doctor *d)
-{
-    const char *path = d->path ? d->path : PMM_CONF_PATH;
-
-    if (d->bad_site)
-        return say_fail (d, "%s; checked with the defaults instead",
-                         d->site_error.text);
-    if (access (path, F_OK) == 0)
-        return say_ok (d, "%s, Action=%s", path, d->site.action);
-    if (d->fabric)
-        return say_warn (d, "%s not found: using defaults", path);
-    doctor_todo (d, "pmm setup --shared DIR, a directory that all nodes will "
-                 "see, shows what a site needs, and makes it with --apply");
-    return say_fail (d, "there is no %s, and no snapshot", path);
-}
-
 /* Whether everyone can read a published file, and only root and SlurmUser can
  * write it.
  */
@@ -96,6 +80,7 @@ static int published (const struct doctor *d, const char *path,
                       struct stat *st, struct error *err)
 {
     FILE *fp = file_open_trusted (path, d->uid, err);
+    struct stat above;
     int rc;
 
     if (!fp)
@@ -107,7 +92,37 @@ static int published (const struct doctor *d, const char *path,
     if (!(st->st_mode & S_IROTH))
         return error_input (err, "%s: users' jobs cannot read it: chmod 644",
                             path);
+    for (const char *s = path; (s = strchr (s + 1, '/'));) {
+        char *dir = xasprintf ("%.*s", (int)(s - path), path);
+
+        rc = stat (dir, &above) == 0 && !(above.st_mode & S_IXOTH)
+                 ? error_input (err, "%s: users' jobs cannot enter it: chmod "
+                                "755 %s", dir, dir)
+                 : 0;
+        free (dir);
+        if (rc < 0)
+            return -1;
+    }
     return 0;
+}
+
+static enum doctor_level check_conf (struct doctor *d)
+{
+    const char *path = d->path ? d->path : PMM_CONF_PATH;
+    struct stat st;
+
+    if (d->bad_site)
+        return say_fail (d, "%s; checked with the defaults instead",
+                         d->site_error.text);
+    if (access (path, F_OK) == 0)
+        return published (d, path, &st, &d->err) < 0
+                   ? say_error (d, DOCTOR_FAIL)
+                   : say_ok (d, "%s, Action=%s", path, d->site.action);
+    if (d->fabric)
+        return say_warn (d, "%s not found: using defaults", path);
+    doctor_todo (d, "pmm setup --shared DIR, a directory that all nodes will "
+                 "see, shows what a site needs, and makes it with --apply");
+    return say_fail (d, "there is no %s, and no snapshot", path);
 }
 
 static enum doctor_level check_snapshot (struct doctor *d)
@@ -121,11 +136,19 @@ static enum doctor_level check_snapshot (struct doctor *d)
     for (const char *list = d->site.snapshot; text_next (&list, path);)
         if (published (d, path, &st, &d->err) < 0) {
             bool none = errno == ENOENT;
+            char *dir = inputs_parent (path);
 
-            if (none)
+            if (stat (path, &st) == 0 && S_ISDIR (st.st_mode))
+                doctor_todo (d, "Snapshot = %s/fabric in pmm.conf: it names a "
+                             "file", path);
+            else if (none && access (dir, F_OK) < 0)
+                doctor_todo (d, "there is no %s: mount its file system, or pmm "
+                             "setup --apply makes it", dir);
+            else if (none)
                 doctor_todo (d, "pmm fabric read --publish, as root on a node "
                              "with an InfiniBand port; then systemctl enable "
                              "--now pmm-fabric.timer there");
+            free (dir);
             return say_fail (d, "%s%s", d->err.text,
                              none ? ": publish it by pmm fabric read --publish"
                                   : "");
@@ -277,8 +300,6 @@ static enum doctor_level check_rails (struct doctor *d)
 static enum doctor_level check_baseline (struct doctor *d)
 {
     const char *path = d->site.baseline;
-    char plugin[PATH_MAX];
-    const char *type = doctor_find_mpi (d, plugin);
     struct baseline *base;
     struct stat st;
 
@@ -291,7 +312,7 @@ static enum doctor_level check_baseline (struct doctor *d)
             doctor_todo (d, "srun -N NODES --ntasks-per-node=1 --mpi=%s "
                          "pmm-probe --output DIR, of all idle nodes while all "
                          "is well; then pmm baseline publish DIR",
-                         type ? type : "pmix");
+                         d->mpi ? d->mpi : "pmix");
         return say_warn (d, "none yet: a slower cable is WARN at most");
     }
     if (published (d, path, &st, &d->err) < 0)
@@ -478,11 +499,19 @@ static enum doctor_level check_access (struct doctor *d)
 
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         char *dir = inputs_parent (rows[i].path);
-        struct writing to = { d, rows[i].key, dir, service };
+        struct writing to = { d, rows[i].key, dir, 0 };
 
         v = *dir ? child_call (try_access, &to, DOCTOR_WAIT_MS, &d->err)
                  : json_null ();
-        if (!v && d->err.fault == ERROR_INPUT)
+        if (v && *dir && service) {
+            to.service = service;
+            v = child_call (try_access, &to, DOCTOR_WAIT_MS, &d->err);
+            if (!v && d->err.fault == ERROR_INPUT)
+                doctor_todo (d, "%s; systemctl restart pmm-audit", d->err.text);
+        }
+        else if (!v && access (dir, F_OK) < 0)
+            doctor_todo (d, "pmm setup --apply makes %s", dir);
+        else if (!v && d->err.fault == ERROR_INPUT)
             doctor_todo (d, "if it is slurm-pmm's alone, chown %s %s; pmm "
                          "setup shows who should own what", d->user, dir);
         free (dir);

@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ibquery/lines.h"
 #include "ibquery/ports.h"
 #include "probe/exchange/program.h"
 #include "probe/group.h"
@@ -220,7 +221,9 @@ static void tell_about (struct step *step)
     struct rlimit lock = { 0 };
     struct timespec now;
     const char *clock = "host";
+    char conf[DIGEST_HEX];
 
+    digest_file (step->conf ? step->conf : PMM_CONF_PATH, conf);
     if (step_join (step, &err) < 0)
         add_odd (odd, "the step", &err);
     if (!step->host[0])
@@ -236,7 +239,8 @@ static void tell_about (struct step *step)
     getrlimit (RLIMIT_MEMLOCK, &lock);
     clock_gettime (CLOCK_REALTIME, &now);
     all = xcheck (json_pack (
-        "{s:s, s:s, s:f, s:I, s:i, s:s, s:s, s:o}", "host", step->host,
+        "{s:s, s:s, s:s, s:f, s:I, s:i, s:s, s:s, s:o}", "conf", conf,
+        "host", step->host,
         "release", PACKAGE_VERSION, "time",
         (double)now.tv_sec + (double)now.tv_nsec / 1e9, "memlock",
         lock.rlim_max > INT64_MAX ? (json_int_t)-1

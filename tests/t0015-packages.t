@@ -196,9 +196,12 @@ $uid 700 $root/var/spool/slurm-pmm" "SlurmUser has its directories"
         -printf '%p %l %u %m %T@\n' | sort | diff before -)$(enabled)" "" \
         "... leaves the site's files as they are, and enables nothing"
 
+    echo EpilogSlurmctld=/usr/bin/pmm-epilogslurmctld >"$root/etc/slurm/slurm.conf"
     dpkg_to -r slurm-pmm slurm-pmm-plugin
     ok $? "a removal"
     like "$(<out)" "the ledger stays in /var/lib/slurm-pmm" "... says what stays"
+    like "$(<out)" "slurmctld may not start until slurm.conf does without" \
+        "... and what the controller's hook does then"
     is "$(ls "$root/var/lib/slurm-pmm" "$root/etc/slurm/plugstack.conf.d" \
         "$root/etc/slurm-pmm" | paste -sd ' ')" \
         "$root/etc/slurm-pmm: mpi.conf plugstack.conf pmm.conf slurm.conf  $root/etc/slurm/plugstack.conf.d:  $root/var/lib/slurm-pmm: baseline.pmm ledger local" \

@@ -74,6 +74,15 @@ complains ()
     ok $? "$1: $4" || diag "$said"
 }
 
+# next BEGIN: the last line, which begins so.
+next ()
+{
+    local said
+    said=$(doctor | tail -n 1)
+    [[ $said == "next: $1"* ]]
+    ok $? "... and what to do is next" || diag "$said"
+}
+
 # informs CHECK REGEX NAME: of what is optional, and complains of nothing.
 informs ()
 {
@@ -147,6 +156,14 @@ if [[ $mpi == pmix ]]; then
     complains WARN PMIxCliTmpDirBase 'cannot enter it: chmod 755' \
         "... or may not enter it"
     chmod 755 "$workdir/pmix"
+    if unshare -m mount -t tmpfs -o nr_inodes=1 none "$workdir/pmix" 2>/dev/null; then
+        # shellcheck disable=SC2016
+        like "$(unshare -m sh -c 'mount -t tmpfs -o nr_inodes=1 none "$1" &&
+            exec pmm doctor --conf pmm.conf' - "$workdir/pmix")" \
+            'FAIL +PMIxCliTmpDirBase: .*/pmix is full' "FAIL: ... or is full"
+    else
+        skip "FAIL: ... or is full" "nothing can be mounted"
+    fi
 else
     skip "what PMIx leaves to any user" "this Slurm has none"
 fi
@@ -164,20 +181,34 @@ chmod 666 pmm.conf
 like "$(doctor)" 'FAIL +pmm.conf: .*others may write' \
     "FAIL: a pmm.conf that anybody may write"
 healthy
+chmod 600 pmm.conf
+complains FAIL pmm.conf "pmm.conf: users' jobs cannot read it: chmod 644" \
+    "a pmm.conf that users cannot read"
+chmod 644 pmm.conf
+chmod 700 .
+like "$(doctor)" "FAIL +pmm.conf: $PWD: users' jobs cannot enter it: chmod 755" \
+    "FAIL: one in a directory that users cannot enter"
+chmod 755 .
 with_conf SlurmUser=nobody
 complains FAIL slurmctld "is slurm, and 'nobody' in pmm.conf" \
     "a SlurmUser whom hooks do not know"
+next "slurmctld: SlurmUser = slurm in $PWD/pmm.conf, as in slurm.conf"
 with_conf Probe=/nonexistent/pmm-probe
 complains FAIL programs /nonexistent/pmm-probe "no pmm-probe"
 healthy
 with_conf Snapshot="$workdir/site/none"
 like "$(doctor)" 'FAIL +snapshot: .*publish it' "FAIL: no snapshot"
+with_conf Snapshot="$workdir/site"
+next "snapshot: Snapshot = $workdir/site/fabric in pmm.conf: it names a file"
+with_conf Snapshot="$workdir/none/fabric"
+next "snapshot: there is no $workdir/none: mount its file system, or pmm setup"
 healthy
 chmod 600 fabric
 complains FAIL snapshot 'cannot read' "a snapshot that users cannot read"
 healthy
 chown "$test_user" fabric
 complains FAIL snapshot 'belongs to user' "a snapshot of an ordinary user's"
+next "snapshot: $PWD/fabric is not trusted: "
 chown root fabric
 touch -d '9 days ago' fabric
 complains WARN snapshot '9 days old' "an old snapshot"
@@ -187,6 +218,11 @@ echo garbage >fabric
 like "$(doctor)" 'FAIL +snapshot: [^ ]*fabric:1: ' "FAIL: one that is garbage"
 pmm fabric generate dragonfly --p 2 --a 2 --h 1 -o fabric
 complains WARN baseline 'fabric' "a baseline of another fabric"
+pmm fabric export -f "$workdir/fabric" --format ibnetdiscover | sed s/h000/x/ >net
+pmm fabric export -f "$workdir/fabric" --format lfts >lfts
+pmm fabric import net lfts -o fabric
+like "$(doctor)" 'WARN +nodes: none of 3 .*, whose hosts are x1, x2, x3, ...:' \
+    "WARN: no node is in the snapshot by its name"
 pmm fabric generate irregular --switches 1 --hosts 2 -o fabric
 like "$(doctor)" 'WARN +nodes: 1 of 3 .*h0003' \
     "WARN: a node that is not in the snapshot"
@@ -247,6 +283,7 @@ chmod 755 "$workdir/spool"
 with_conf Reports="$workdir/pages"
 like "$(doctor)" "WARN +Reports: .*is not a directory: pmm setup --apply, or \
 install -d -o slurm -m 755 $workdir/pages" "WARN: no directory for pages"
+next "SlurmUser: pmm setup --apply makes $workdir/pages"
 mkdir "$workdir/pages"
 like "$(doctor)" "FAIL +Reports: .*chown slurm.*FAIL +SlurmUser: .* of Reports" \
     "... and one of root's"
@@ -273,7 +310,8 @@ healthy
 with_stack '# nothing'
 complains WARN plugstack.conf 'no --pmm-check' "the plugin is not loaded"
 with_stack "required $workdir/none/spank_pmm.so"
-complains FAIL plugstack.conf 'no job starts' "a required plugin is not there"
+complains FAIL plugstack.conf "conf:1: there is no .*: no job starts" \
+    "a required plugin is not there"
 with_stack 'optional spank_pmm.so'
 complains FAIL plugstack.conf 'slurm-wlm.*no job is checked' \
     "nor in PluginDir"
@@ -290,6 +328,11 @@ mkdir "$etc/stack.d"
 echo "required $workdir/spank_pmm.so colour=red" >"$etc/stack.d/pmm.conf"
 with_stack "include $etc/stack.d/*.conf # all"
 complains FAIL plugstack.conf 'colour' "the same in a file that is included"
+mkdir "$etc/links"
+ln -s "$etc/stack.d/none" "$etc/links/pmm.conf"
+with_stack "include $etc/links/*.conf"
+complains UNKNOWN plugstack.conf "$etc/links/pmm.conf is a link to nothing" \
+    "a link to a file that is not there"
 with_stack "include $etc/plugstack.conf"
 complains WARN plugstack.conf 'no --pmm-check' "a file that includes itself"
 with_stack "required $workdir/spank_pmm.so conf=$workdir/site/pmm.conf \
@@ -331,6 +374,7 @@ informs topology 'does not know which nodes are near' "no topology"
 : >"$etc/topology.conf"
 complains WARN topology "$etc/topology.conf: Slurm ignores it: TopologyPlugin" \
     "a topology.conf, and no plugin that reads it"
+next "topology: TopologyPlugin=topology/tree in $SLURM_CONF; restart slurmctld"
 echo "# by hand" >"$etc/topology.yaml"
 if [[ $(scontrol -V) < "slurm-wlm 25.05" ]]; then
     complains WARN topology 'Slurm before 25.05 reads topology.conf alone' \
@@ -339,13 +383,29 @@ else
     complains WARN topology 'ignores it, as topology.yaml is beside it' \
         "a topology.yaml that hides topology.conf"
 fi
-rm "$etc/topology.conf" "$etc/topology.yaml"
+rm "$etc/topology.yaml"
+echo 'SwitchName=s1 Nodes=h000[1-2]' >"$etc/topology.conf"
+with_slurm TopologyPlugin=topology/tree
+complains WARN topology 'no switch has 1 of 3 nodes .h0003.' \
+    "a topology.conf that lacks a node"
+next "topology: pmm fabric export --format topology.conf -o $etc/topology.conf; "
+rm "$etc/topology.conf"
+with_slurm TopologyPlugin= AccountingStoreFlags=
 informs comments 'AccountingStoreFlags=job_comment' \
     "users' comments are not kept"
 with_slurm EpilogSlurmctld=
 complains WARN EpilogSlurmctld 'no job is audited' "no EpilogSlurmctld"
+echo "EpilogSlurmctld=$workdir/bin/pmm-epilogslurmctld" >slurm.conf
+next "EpilogSlurmctld: grep ^EpilogSlurmctld $PWD/slurm.conf >>$SLURM_CONF; restart"
+cat slurm.conf >>"$SLURM_CONF"
+next "EpilogSlurmctld: restart slurmctld: EpilogSlurmctld in $SLURM_CONF is not in"
 with_slurm EpilogSlurmctld="$workdir/bin/before"
 complains WARN EpilogSlurmctld 'does not call' "another EpilogSlurmctld"
+healthy
+touch -d tomorrow "$SLURM_CONF"
+informs EpilogSlurmctld 'a new hook needs a restart' \
+    "slurm.conf is newer than slurmctld"
+cp -p "$workdir/slurm.conf" "$SLURM_CONF"
 with_slurm Prolog=
 informs Prolog 'before' "no prolog"
 with_slurm Epilog=/nonexistent/epilog
@@ -415,8 +475,8 @@ Mpi=pmi2.*next: Mpi: echo 'Mpi = pmi2' >>.*/pmm.conf" \
     like "$(without "$plugins" "$workdir/plugins")" \
         'FAIL +Mpi: this Slurm has neither PMIx nor PMI-2' "FAIL: neither"
     lib=$(ldconfig -p | awk '$1 == "libpmix.so.2" { print $NF }')
-    like "$(without "$lib" /dev/null)" 'WARN +Mpi: .*libpmix.so.*Mpi=pmi2' \
-        "WARN: PMIx without its library"
+    like "$(without "$lib" /dev/null)" 'OK +Mpi: pmi2: .*libpmix.so.*Mpi=pmi2' \
+        "PMIx without its library: PMI-2, as checks find"
     built_to "$workdir/real" probe/pmm-probe
     with_conf Probe="$workdir/real/pmm-probe"
     said=$(without "$lib" /dev/null)
@@ -468,6 +528,7 @@ complains FAIL AuditPartition '10 minutes, AuditTimeout needs 11' \
 healthy
 scontrol update partition=audit rootonly=no
 complains WARN AuditPartition 'RootOnly' "a partition for all"
+next "AuditPartition: scontrol update partition=audit rootonly=yes"
 scontrol update partition=audit rootonly=yes nodes=h0001,h0003
 informs AuditPartition '1 node not in .*h0002' "a partition without some nodes"
 pmm fabric generate irregular --switches 1 --hosts 2 -o fabric
@@ -477,6 +538,7 @@ like "$(doctor)" 'INFO +nodes: 1 of 3 .*neither .*h0003.: they are not measured'
 healthy
 scontrol update partition=audit state=down
 complains FAIL AuditPartition 'not up' "a partition that is down"
+next "AuditPartition: scontrol update partition=audit state=up"
 with_slurm PreemptType=preempt/partition_prio PreemptMode=requeue
 complains FAIL preemption 'PriorityTier' "a partition that preempts jobs"
 healthy

@@ -13,11 +13,11 @@ id slurm &>/dev/null || skip_all "no user slurm"
 clean_root
 cd "$workdir" || exit
 pmm=$(type -P pmm)
-conf=$(strings "$pmm" | grep -o '/.*/slurm-pmm/pmm[.]conf$')
+conf=$(strings "$pmm" | grep -om1 '/.*/slurm-pmm/pmm[.]conf$')
 etc=${conf%/*}
 rm -rf "$etc" /etc/slurm /var/{lib,spool}/slurm-pm*
-rm -f "$(strings "$pmm" | grep -o '/.*/pmm-probe$')" \
-    "$(strings "$pmm" | grep -o '/.*/spank_pmm[.]so$')"
+rm -f "$(strings "$pmm" | grep -om1 '/.*/pmm-probe$')" \
+    "$(strings "$pmm" | grep -om1 '/.*/spank_pmm[.]so$')"
 mkdir -p "${etc%/*}" shared
 
 # next_is REGEX NAME [OPTION]...: what the doctor's last line says.
@@ -93,7 +93,13 @@ ok $? "a baseline" || diag "$(<out)"
 
 # Audits.
 next_is 'AuditPartition: cat .*/slurm.conf >>.*; restart slurmctld' "audits"
-cat "$etc/slurm.conf" >>"$SLURM_CONF"
+sed 's|^EpilogSlurmctld=.*/|EpilogSlurmctld=/none/|' "$etc/slurm.conf" >>"$SLURM_CONF"
+next_is "AuditPartition: restart slurmctld: PartitionName=audit in .* not in force" \
+    "what slurm.conf has, and slurmctld not"
+restart
+like "$(pmm doctor)" 'WARN +EpilogSlurmctld: /none/.*; write /.*/pmm-epilogs' \
+    "our hook by a wrong path"
+sed -i "s|=/none/|=$(dirname "$(strings "$pmm" | grep -om1 '/.*/pmm-probe$')")/|" "$SLURM_CONF"
 restart
 if [[ $mpi == pmix ]]; then
     next_is "PMIxCliTmpDirBase: cat $etc/mpi.conf >>$workdir/slurm/etc/mpi" \
@@ -140,7 +146,7 @@ within 60 all_idle || diag "$(sinfo -N; squeue)"
 cat >liar <<'X'
 #!/bin/sh
 case ${SLURMD_NODENAME-} in
-h0001) echo 'pmm-about 1 {"release": "9.9", "odd": ["\u001b[31mred", 1]}' ;;
+h0001) echo 'pmm-about 1 {"conf": "0", "release": "9.9", "odd": ["\u001b[31mred", 1]}' ;;
 h0002) echo 'pmm-about 1 {"release": ' ;;
 h0003) echo 'pmm-about 1 {"odd": "none", "time": "now", "memlock": []}' ;;
 esac
@@ -151,6 +157,11 @@ said=$(pmm doctor --ask)
 like "$said" 'FAIL +compute nodes: 3 of 4 idle ones answer' \
     "a node that does not answer, and others that lie"
 like "$said" '; h0001: pmm-probe is of 9.9, not of [0-9.]+' "... another release"
+like "$said" $'\nnext: compute nodes: systemctl status slurmd on h0004: ' \
+    "... which is named"
+like "$said" '; h0001: another pmm.conf: copy it from here' \
+    "... what differs from here"
+like "$said" '; h0003: no pmm.conf: copy' "... or lacks"
 like "$said" '; h0001: [?]\[31mred' "... text for a terminal is shown as text"
 like "$said" '; h0002: another pmm-probe than here' "... half an answer"
 cp good.conf "$conf"

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "util/plugstack.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,7 +81,9 @@ static void read_file (struct search *s, const char *path, int depth)
     FILE *fp = fopen (path, "re");
 
     if (!fp) {
-        s->found = error_errno (s->err, "cannot read %s", path);
+        s->found = errno == ENOENT && depth > 0
+                       ? error_input (s->err, "%s is a link to nothing", path)
+                       : error_errno (s->err, "cannot read %s", path);
         return;
     }
     for (int n = 1; s->found <= 0 && fgets (line, sizeof (line), fp); n++)

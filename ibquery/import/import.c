@@ -166,7 +166,7 @@ static void plain_blanks (char *line)
  * until the next call. Return 1, 0 at the end, or -1 with err: a line longer
  * than any real one, a NUL byte, or a last line without an end.
  */
-static int next_line (struct scan *s, char **line, struct error *err)
+static int any_line (struct scan *s, char **line, struct error *err)
 {
     char *newline = memchr (s->buf + s->start, '\n', s->end - s->start);
     size_t len;
@@ -194,6 +194,20 @@ static int next_line (struct scan *s, char **line, struct error *err)
     (*line)[len] = '\0';
     plain_blanks (*line);
     return 1;
+}
+
+/* The same, without what ibsim says when a tool begins, if its standard error
+ * is in the file, too.
+ */
+static int next_line (struct scan *s, char **line, struct error *err)
+{
+    int rc;
+
+    while ((rc = any_line (s, line, err)) > 0
+           && strncmp (*line, "ibwarn: [", strlen ("ibwarn: [")) == 0
+           && strstr (*line, "] sim_connect: attached as client "))
+        ;
+    return rc;
 }
 
 /* The end of what the words take of a line, NULL if they are not there. */

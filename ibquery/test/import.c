@@ -812,6 +812,8 @@ static void test_copies (const char *hash)
         { "\t", "        ", "" }, { "\t", " ", "" }, { "\t", " \t", "" },
         { "\t", "\xc2\xa0\xc2\xa0", "" }, { "\n", "\n  ", "" },
         { "\n", "\r\n", "" }, { "\t", "\t", "\xef\xbb\xbf" },
+        { "\n", "\nibwarn: [7] sim_connect: attached as client 0 at node "
+                "\"h1\"\n", "" },
     };
 
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
