@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,6 +267,37 @@ static const struct opt why_options[] = {
     { 0 },
 };
 
+/* What is told, for JSON, and where the text of it goes. */
+static struct why {
+    json_t *story;
+    FILE *fp;
+} told;
+
+/* Add to a list of the story. */
+static void add_to (const char *key, json_t *item)
+{
+    json_t *list = json_object_get (told.story, key);
+
+    if (!list)
+        json_put (told.story, key, list = json_array ());
+    json_add (list, item);
+}
+
+/* What to do: a line that begins with "do: ". */
+__attribute__ ((format (printf, 1, 2))) static void
+todo (const char *format, ...)
+{
+    va_list ap;
+    char *s;
+
+    va_start (ap, format);
+    s = xvasprintf (format, ap);
+    va_end (ap);
+    fprintf (told.fp, "do: %s\n", s);
+    add_to ("do", json_string (s));
+    free (s);
+}
+
 /* Print what is known of a cable, of which a todo follows. */
 static void print_cable (const struct fabric *f, const char *id, FILE *fp)
 {
@@ -277,14 +309,14 @@ static void print_cable (const struct fabric *f, const char *id, FILE *fp)
 }
 
 /* Print what a person is to do about a node. */
-static void print_todo (const struct decision *d, const json_t *node, FILE *fp)
+static void print_todo (const struct decision *d, const json_t *node)
 {
-    static const char *const todo[] = {
+    static const char *const what[] = {
         [POLICY_NONE] = "nothing",
         [POLICY_NOTE] = "look at its adapter, port, cable and slot; after a "
                         "repair: pmm ledger rebase",
         [POLICY_WAIT] = "nothing: the service audits it again; at once: pmm "
-                        "audit --nodes",
+                        "audit --hosts",
         [POLICY_DRAIN] = "nothing: the service drains it; at once: pmm policy "
                          "act",
         [POLICY_RESUME] = "nothing: the service resumes it; at once: pmm "
@@ -302,9 +334,9 @@ static void print_todo (const struct decision *d, const json_t *node, FILE *fp)
     if (!strcmp (text_of (last, "action"), policy_kind_name (POLICY_DRAIN))
         && (d->kind == POLICY_NONE || d->kind == POLICY_NOTE
             || d->kind == POLICY_WAIT))
-        fprintf (fp, "do: repair it; pmm audit --drained measures it then\n");
+        todo ("repair it; pmm audit --drained measures it then");
     else
-        fprintf (fp, "do: %s%s%s\n", todo[d->kind], *of ? " " : "", of);
+        todo ("%s%s%s", what[d->kind], *of ? " " : "", of);
 }
 
 /* What holds for the site, and so for what is done about its nodes. */
@@ -312,6 +344,7 @@ static void print_remarks (const struct decisions *d, FILE *fp)
 {
     for (size_t i = 0; i < d->nremarks; i++)
         fprintf (fp, "%s\n", d->remark[i]);
+    json_put (told.story, "remarks", json_strings (d->remark, d->nremarks));
 }
 
 /* Whether the audit suspects the node. */
@@ -333,7 +366,7 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
 {
     json_t *faulty = need (ledger_faulty (in->ledger, r->facts.input.now,
                                           &fault));
-    FILE *fp = inputs_output (in);
+    FILE *fp = told.fp;
     size_t n = 0;
 
     for (size_t i = 0; i < r->decisions.n; i++) {
@@ -343,14 +376,18 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
         if (name && strcmp (d->node, name))
             continue;
         node = node_json (&r->facts.input, d, faulty);
-        if ((name || is_of (node, audit)) && n++ < TOLD) {
+        if (!name && !is_of (node, audit)) {
+            json_decref (node);
+            continue;
+        }
+        if (n++ < TOLD) {
             print_node (node, name ? TOLD : 0, fp);
             if (n == 1)
                 print_remarks (&r->decisions, fp);
             print_cable (in->fabric, d->link, fp);
-            print_todo (d, node, fp);
+            print_todo (d, node);
         }
-        json_decref (node);
+        add_to ("nodes", node);
     }
     if (n > TOLD)
         fprintf (fp, "and %s: pmm policy explain\n",
@@ -389,7 +426,7 @@ static int64_t find_job (struct inputs *in, uint64_t job)
  * unless it `may_be_host`.
  */
 static void print_finding_todo (const struct fabric *f, const json_t *finding,
-                                bool may_be_host, FILE *fp)
+                                bool may_be_host)
 {
     const json_t *suspect
         = json_array_get (json_object_get (finding, "suspects"), 0);
@@ -397,15 +434,14 @@ static void print_finding_todo (const struct fabric *f, const json_t *finding,
     uint32_t link = fabric_find_link (f, id);
     char *name = link == FABRIC_NONE ? xstrdup (id) : words_link (f, link);
 
-    print_cable (f, id, fp);
+    print_cable (f, id, told.fp);
     if (!strcmp (text_of (finding, "kind"),
                  finding_kind_name (FINDING_HOST_END)))
-        fprintf (fp, "do: see what later audits found: pmm ledger trend %s\n",
-                 id);
+        todo ("see what later audits found: pmm ledger trend %s", id);
     else
-        fprintf (fp, "do: for the fabric team%s: %s (%s)\n",
-                 may_be_host ? ", or at the end of its node"
-                             : "; no node is to blame", name, id);
+        todo ("for the fabric team%s: %s (%s)",
+              may_be_host ? ", or at the end of its node"
+                          : "; no node is to blame", name, id);
     free (name);
 }
 
@@ -426,10 +462,10 @@ static bool may_be_host (const struct fabric *f, const json_t *finding)
 }
 
 /* Print what to do about an audit: of what is no host's, and if no node is
- * suspected any more (`told` none), of the rest.
+ * suspected any more (`any` none), of the rest.
  */
 static void print_audit_todo (const struct fabric *f, const json_t *audit,
-                              bool told, FILE *fp)
+                              bool any)
 {
     const json_t *findings = json_object_get (audit, "findings"), *v;
     bool calm = !strcmp (text_of (audit, "status"),
@@ -439,27 +475,27 @@ static void print_audit_todo (const struct fabric *f, const json_t *audit,
     json_array_foreach (findings, i, v) {
         bool host = may_be_host (f, v);
 
-        if ((!told || !host) && n++ < TOLD)
-            print_finding_todo (f, v, host, fp);
+        if ((!any || !host) && n++ < TOLD)
+            print_finding_todo (f, v, host);
     }
-    if (!told && n == 0)
-        fprintf (fp, "do: nothing%s\n",
-                 calm ? "" : ": later audits measure these nodes again; pmm "
-                             "ledger missed has those that stay away");
+    if (!any && n == 0)
+        todo ("nothing%s",
+              calm ? "" : ": later audits measure these nodes again; pmm "
+                          "ledger missed has those that stay away");
 }
 
 static void why_audit (struct inputs *in, const struct act_report *r,
                        int64_t id)
 {
     json_t *audit = need (ledger_audit (in->ledger, id, &fault));
-    bool told;
+    bool any;
 
-    print_audit (audit, TOLD, inputs_output (in));
-    told = why_nodes (in, r, NULL, id) > 0;
-    if (!told)
-        print_remarks (&r->decisions, inputs_output (in));
-    print_audit_todo (in->fabric, audit, told, inputs_output (in));
-    json_decref (audit);
+    print_audit (audit, TOLD, told.fp);
+    any = why_nodes (in, r, NULL, id) > 0;
+    if (!any)
+        print_remarks (&r->decisions, told.fp);
+    print_audit_todo (in->fabric, audit, any);
+    json_put (told.story, "audit", audit);
 }
 
 /* A cable by its id, or by one of its ports: "s1-0002/6"; FABRIC_NONE: none. */
@@ -482,27 +518,29 @@ static void why_cable (struct inputs *in, uint32_t link)
     const char *host = fabric_network (f)->link[link].host;
     json_t *found = need (ledger_found (in->ledger, 0, l->id, &fault));
     size_t n = json_array_size (found);
-    FILE *fp = inputs_output (in);
+    FILE *fp = told.fp;
 
+    json_put (told.story, "cable", fabric_link_json (f, link));
     fprintf (fp, "%s -- %s (%s)\n", PORT_NAME (f, l->a), PORT_NAME (f, l->b),
              l->id);
     print_cable (f, l->id, fp);
     fprintf (fp, "suspected by %s\n", COUNTED (n, "audit"));
-    for (size_t i = n > TOLD ? n - TOLD : 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         json_int_t id = json_int (json_array_get (found, i), "audit", 0);
         json_t *audit = need (ledger_audit (in->ledger, id, &fault));
 
-        print_audit (audit, 0, fp);
-        json_decref (audit);
+        if (i + TOLD >= n)
+            print_audit (audit, 0, fp);
+        add_to ("audits", audit);
     }
     if (n == 0)
-        fputs ("do: nothing\n", fp);
+        todo ("nothing");
     else if (host)
-        fprintf (fp, "do: see pmm why %s; after a repair pmm ledger rebase "
-                     "%s\n", host, l->id);
+        todo ("see pmm why %s; after a repair pmm ledger rebase %s", host,
+              l->id);
     else
-        fprintf (fp, "do: for the fabric team; after a repair pmm ledger "
-                     "rebase %s\n", l->id);
+        todo ("for the fabric team; after a repair pmm ledger rebase %s",
+              l->id);
     json_decref (found);
 }
 
@@ -512,27 +550,29 @@ static void why_node (struct inputs *in, const struct act_report *r,
     json_t *measured;
     int64_t begun;
     int rc = need_ok (ledger_measured (in->ledger, name, &begun, &fault));
-    bool told = why_nodes (in, r, name, 0) > 0;
+    bool any = why_nodes (in, r, name, 0) > 0;
 
-    if (!told && (rc == 0 || r->decisions.n > 0))
+    if (!any && (rc == 0 || r->decisions.n > 0))
         die_input ("there is no node, job or audit %.63s", name);
     measured = json_pack ("{s:o}", "at", rc == 0 ? json_null ()
                                                  : json_integer (begun));
     print_line (measured, rc == 0 ? "not measured by any audit\n"
                                   : "measured last: {@at}\n",
-                inputs_output (in));
-    if (!told)
-        print_remarks (&r->decisions, inputs_output (in));
+                told.fp);
+    if (!any)
+        print_remarks (&r->decisions, told.fp);
+    json_put (told.story, "measured", json_incref (json_object_get (measured,
+                                                                    "at")));
     json_decref (measured);
 }
 
 /* Tell of a job that no audit is about: if it runs, whether it was checked. */
-static void why_running (struct inputs *in, const char *word)
+static void why_running (const char *word)
 {
     json_t *job = controller_job (word, &fault);
     const char *field = json_text (job, "comment");
     struct comment c, check = { .source = COMMENT_AUDIT };
-    FILE *fp = inputs_output (in);
+    FILE *fp = told.fp;
     bool checked;
 
     if (strcmp (json_text (job, "state"), "running"))
@@ -542,17 +582,22 @@ static void why_running (struct inputs *in, const char *word)
             check = c;
     checked = check.source == COMMENT_CHECK;
     print_line (job, "job {id} of {user} runs on {count node}: {nodes}\n", fp);
-    if (checked)
+    if (checked) {
         fprintf (fp, "its check: %s %s\n", verdict_status_name (check.status),
                  check.text);
+        json_put (told.story, "check",
+                  json_pack ("{s:s, s:s}", "status",
+                             verdict_status_name (check.status), "sentence",
+                             check.text));
+    }
     else
         fputs ("no check of it is recorded\n", fp);
     if (checked && check.status == VERDICT_OK)
-        fputs ("do: nothing\n", fp);
+        todo ("nothing");
     else
-        fprintf (fp, "do: to measure it%s, beside its own traffic: pmm check "
-                     "%s\n", checked ? " again" : "", word);
-    json_decref (job);
+        todo ("to measure it%s, beside its own traffic: pmm check %s",
+              checked ? " again" : "", word);
+    json_put (told.story, "job", job);
 }
 
 static int why (struct inputs *in)
@@ -563,6 +608,9 @@ static int why (struct inputs *in)
     uint64_t number;
     int64_t id = 0;
 
+    told.story = json_object ();
+    told.fp = in->json ? xcheck (fopen ("/dev/null", "w"))
+                       : inputs_output (in);
     look (in, &site, &report);
     if (find_cable (in->fabric, word) != FABRIC_NONE)
         why_cable (in, find_cable (in->fabric, word));
@@ -574,25 +622,34 @@ static int why (struct inputs *in)
         if (id == 0)
             id = find_job (in, number);
         if (id == 0)
-            why_running (in, word);
+            why_running (word);
         else
             why_audit (in, &report, id);
     }
+    if (in->json) {
+        fclose (told.fp);
+        inputs_put_json (in, "why", in->fabric->hash, json_incref (told.story));
+    }
+    json_decref (told.story);
     act_report_clear (&report);
     site_clear (&site);
     return EXIT_OK;
 }
 
-static void say (void *arg, enum policy_kind kind, const char *line)
+/* did: a list of what is done, for JSON; NULL: text. */
+static void say (void *did, enum policy_kind kind, const char *line)
 {
-    (void)arg;
-    (void)kind;
-    puts (line);
+    if (did)
+        json_add (did, json_pack ("{s:s, s:s}", "action",
+                                  policy_kind_name (kind), "text", line));
+    else
+        puts (line);
     fflush (stdout);
 }
 
 static int act (struct inputs *in)
 {
+    json_t *did = in->json ? json_array () : NULL;
     struct act_report report;
     char name[CONTROLLER_NAME];
     struct site site;
@@ -608,9 +665,12 @@ static int act (struct inputs *in)
                    INSTEAD (name));
     in->ledger = need (ledger_open (site.ledger, LEDGER_WRITE, &fault));
     need_ok (act_round (&report, &site, in->ledger, in->fabric,
-                        (int64_t)time (NULL), say, NULL, &fault));
+                        (int64_t)time (NULL), say, did, &fault));
     if (report.busy)
         die_world ("an audit is running, or another acts");
+    if (did)
+        inputs_put_json (in, "acts", in->fabric->hash,
+                         json_pack ("{s:o}", "acts", did));
     status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
     act_report_clear (&report);
     site_clear (&site);
@@ -626,14 +686,15 @@ static const struct verb *const verbs[] = {
                           .operands = "[NODE]", .max = 1, .run = explain },
     &(const struct verb){ .name = "act",
                           .help = "drain, resume and comment, once",
-                          .may = TAKES_CONF, .run = act },
+                          .may = TAKES_CONF | TAKES_JSON, .run = act },
     NULL,
 };
 
 const struct verb verb_why = {
     .group = VERBS_SITE, .name = "why",
     .help = "the story of a node, a cable, a job or an audit, and what to do",
-    .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_COLOUR | TAKES_OUTPUT,
+    .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_JSON | TAKES_COLOUR
+           | TAKES_OUTPUT,
     .operands = "NODE|CABLE|JOBID|AUDIT", .min = 1, .max = 1,
     .options = why_options, .given = &why_given, .run = why,
 };
