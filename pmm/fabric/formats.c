@@ -146,16 +146,25 @@ static void choose_hosts (const struct fabric *f, bool *listed)
 {
     struct hostlist hl = inputs_hostlist ("hosts", exports.hosts,
                                           FABRIC_MAX_NODES);
+    const char **gone = xarray (hl.count, sizeof (*gone));
+    size_t n = 0;
 
     for (size_t i = 0; i < hl.count; i++) {
         uint32_t host = fabric_host_named (f, hl.name[i]);
 
         if (host == FABRIC_NONE)
-            fprintf (stderr, "pmm fabric export: not in the snapshot: %s\n",
-                     hl.name[i]);
+            gone[n++] = hl.name[i];
         else
             listed[host] = true;
     }
+    if (n > 0) {
+        char *folded = hostlist_fold (gone, n);
+
+        fprintf (stderr, "pmm fabric export: not in the snapshot: %s\n",
+                 folded);
+        free (folded);
+    }
+    free (gone);
     hostlist_clear (&hl);
 }
 
