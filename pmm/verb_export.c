@@ -74,7 +74,7 @@ static const struct opt options[] = {
     { "series", 0, "FILE", opt_string, FIELD (series),
       "latencies of pairs: a series, or what 'pmm solve --pairs' wrote" },
     { "length", 0, "BYTES", inputs_length, FIELD (length),
-      "length of messages (default: of the shortest)" },
+      "length of the messages that count (default: the shortest)" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
       "which statistic of the repeats (default: median)",
       OPT_ROWS (series_stat_names) },

@@ -54,7 +54,7 @@ static const struct opt options[] = {
       "which statistic of the repeats (default: median)",
       OPT_ROWS (series_stat_names) },
     { "length", 0, "BYTES", inputs_length, FIELD (length),
-      "length of messages (default: of the shortest)" },
+      "length of the messages that count (default: the shortest)" },
     { "unit", 0, "NAME", NULL, FIELD (unit),
       "unit of a plain matrix (default: ns)", OPT_ROWS (units) },
     { "graph", 0, "TGF", opt_string, FIELD (graph),

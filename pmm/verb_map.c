@@ -29,7 +29,7 @@ static const struct opt options[] = {
       "ranks on a node, at most (default: as few as it takes)", .min = 1,
       .max = TALK_RANKS_MAX },
     { "length", 0, "BYTES", inputs_length, FIELD (length),
-      "length of messages (default: of the shortest)" },
+      "length of the messages that count (default: the shortest)" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
       "which statistic of the repeats (default: median)",
       OPT_ROWS (series_stat_names) },

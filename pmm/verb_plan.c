@@ -123,7 +123,7 @@ static const struct opt options[] = {
       PLAN_BUDGET_MAX },
     { "seed", 0, "N", opt_u64, FIELD (seed),
       "seed of random choices (default: 1)" },
-    { "check", 0, "PLAN", opt_string, FIELD (check),
+    { "check", 0, "FILE", opt_string, FIELD (check),
       "plan nothing, check this plan" },
     { "verbose", 'v', NULL, opt_true, FIELD (verbose),
       "say in two lines what the plan is, and the bound" },

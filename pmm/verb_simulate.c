@@ -410,7 +410,7 @@ static void run_probes (struct inputs *in)
     struct truth t = { 0 };
 
     if (given.rate.n > 0)
-        die_input ("--rate goes with a plan of method throughput");
+        die_input ("--rate needs a plan of flows: pmm plan --throughput");
     if (given.outliers && parse_numbers (given.outliers, max, 2, outliers) < 0)
         die_input ("--outliers %.80s: expected SHARE:NS", given.outliers);
     opts.outlier_share = outliers[0];
@@ -466,8 +466,8 @@ static void run_flows (struct inputs *in)
         || given.oneway.n > 0 || given.slow_switch.n > 0
         || given.slow_host.n > 0 || given.misroute.n > 0 || given.noise
         || given.spread > 0)
-        die_input ("the plan is of flows, which have no latency: of what is "
-                   "different in truth, --rate alone goes with it");
+        die_input ("the plan is of flows, which have no latency: --rate "
+                   "alone can be combined with it");
     if (!across_known (in->ps))
         die_input ("the snapshot has no link's width and speed, which flows "
                    "could have");
