@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -267,37 +266,6 @@ static const struct opt why_options[] = {
     { 0 },
 };
 
-/* What is told, for JSON, and where the text of it goes. */
-static struct why {
-    json_t *story;
-    FILE *fp;
-} told;
-
-/* Add to a list of the story. */
-static void add_to (const char *key, json_t *item)
-{
-    json_t *list = json_object_get (told.story, key);
-
-    if (!list)
-        json_put (told.story, key, list = json_array ());
-    json_add (list, item);
-}
-
-/* What to do: a line that begins with "do: ". */
-__attribute__ ((format (printf, 1, 2))) static void
-todo (const char *format, ...)
-{
-    va_list ap;
-    char *s;
-
-    va_start (ap, format);
-    s = xvasprintf (format, ap);
-    va_end (ap);
-    fprintf (told.fp, "do: %s\n", s);
-    add_to ("do", json_string (s));
-    free (s);
-}
-
 /* Print what is known of a cable, of which a todo follows. */
 static void print_cable (const struct fabric *f, const char *id, FILE *fp)
 {
@@ -309,9 +277,9 @@ static void print_cable (const struct fabric *f, const char *id, FILE *fp)
 }
 
 /* Print what a person is to do about a node. */
-static void print_todo (const struct decision *d, const json_t *node)
+static void print_todo (const struct decision *d, const json_t *node, FILE *fp)
 {
-    static const char *const what[] = {
+    static const char *const todo[] = {
         [POLICY_NONE] = "nothing",
         [POLICY_NOTE] = "look at its adapter, port, cable and slot; after a "
                         "repair: pmm ledger rebase",
@@ -334,9 +302,9 @@ static void print_todo (const struct decision *d, const json_t *node)
     if (!strcmp (text_of (last, "action"), policy_kind_name (POLICY_DRAIN))
         && (d->kind == POLICY_NONE || d->kind == POLICY_NOTE
             || d->kind == POLICY_WAIT))
-        todo ("repair it; pmm audit --drained measures it then");
+        fprintf (fp, "do: repair it; pmm audit --drained measures it then\n");
     else
-        todo ("%s%s%s", what[d->kind], *of ? " " : "", of);
+        fprintf (fp, "do: %s%s%s\n", todo[d->kind], *of ? " " : "", of);
 }
 
 /* What holds for the site, and so for what is done about its nodes. */
@@ -344,7 +312,6 @@ static void print_remarks (const struct decisions *d, FILE *fp)
 {
     for (size_t i = 0; i < d->nremarks; i++)
         fprintf (fp, "%s\n", d->remark[i]);
-    json_put (told.story, "remarks", json_strings (d->remark, d->nremarks));
 }
 
 /* Whether the audit suspects the node. */
@@ -366,7 +333,7 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
 {
     json_t *faulty = need (ledger_faulty (in->ledger, r->facts.input.now,
                                           &fault));
-    FILE *fp = told.fp;
+    FILE *fp = inputs_output (in);
     size_t n = 0;
 
     for (size_t i = 0; i < r->decisions.n; i++) {
@@ -376,18 +343,14 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
         if (name && strcmp (d->node, name))
             continue;
         node = node_json (&r->facts.input, d, faulty);
-        if (!name && !is_of (node, audit)) {
-            json_decref (node);
-            continue;
-        }
-        if (n++ < TOLD) {
+        if ((name || is_of (node, audit)) && n++ < TOLD) {
             print_node (node, name ? TOLD : 0, fp);
             if (n == 1)
                 print_remarks (&r->decisions, fp);
             print_cable (in->fabric, d->link, fp);
-            print_todo (d, node);
+            print_todo (d, node, fp);
         }
-        add_to ("nodes", node);
+        json_decref (node);
     }
     if (n > TOLD)
         fprintf (fp, "and %s: pmm policy explain\n",
@@ -426,7 +389,7 @@ static int64_t find_job (struct inputs *in, uint64_t job)
  * unless it `may_be_host`.
  */
 static void print_finding_todo (const struct fabric *f, const json_t *finding,
-                                bool may_be_host)
+                                bool may_be_host, FILE *fp)
 {
     const json_t *suspect
         = json_array_get (json_object_get (finding, "suspects"), 0);
@@ -434,14 +397,15 @@ static void print_finding_todo (const struct fabric *f, const json_t *finding,
     uint32_t link = fabric_find_link (f, id);
     char *name = link == FABRIC_NONE ? xstrdup (id) : words_link (f, link);
 
-    print_cable (f, id, told.fp);
+    print_cable (f, id, fp);
     if (!strcmp (text_of (finding, "kind"),
                  finding_kind_name (FINDING_HOST_END)))
-        todo ("see what later audits found: pmm ledger trend %s", id);
+        fprintf (fp, "do: see what later audits found: pmm ledger trend %s\n",
+                 id);
     else
-        todo ("for the fabric team%s: %s (%s)",
-              may_be_host ? ", or at the end of its node"
-                          : "; no node is to blame", name, id);
+        fprintf (fp, "do: for the fabric team%s: %s (%s)\n",
+                 may_be_host ? ", or at the end of its node"
+                             : "; no node is to blame", name, id);
     free (name);
 }
 
@@ -462,10 +426,10 @@ static bool may_be_host (const struct fabric *f, const json_t *finding)
 }
 
 /* Print what to do about an audit: of what is no host's, and if no node is
- * suspected any more (`any` none), of the rest.
+ * suspected any more (`told` none), of the rest.
  */
 static void print_audit_todo (const struct fabric *f, const json_t *audit,
-                              bool any)
+                              bool told, FILE *fp)
 {
     const json_t *findings = json_object_get (audit, "findings"), *v;
     bool calm = !strcmp (text_of (audit, "status"),
@@ -475,27 +439,27 @@ static void print_audit_todo (const struct fabric *f, const json_t *audit,
     json_array_foreach (findings, i, v) {
         bool host = may_be_host (f, v);
 
-        if ((!any || !host) && n++ < TOLD)
-            print_finding_todo (f, v, host);
+        if ((!told || !host) && n++ < TOLD)
+            print_finding_todo (f, v, host, fp);
     }
-    if (!any && n == 0)
-        todo ("nothing%s",
-              calm ? "" : ": later audits measure these nodes again; pmm "
-                          "ledger missed has those that stay away");
+    if (!told && n == 0)
+        fprintf (fp, "do: nothing%s\n",
+                 calm ? "" : ": later audits measure these nodes again; pmm "
+                             "ledger missed has those that stay away");
 }
 
 static void why_audit (struct inputs *in, const struct act_report *r,
                        int64_t id)
 {
     json_t *audit = need (ledger_audit (in->ledger, id, &fault));
-    bool any;
+    bool told;
 
-    print_audit (audit, TOLD, told.fp);
-    any = why_nodes (in, r, NULL, id) > 0;
-    if (!any)
-        print_remarks (&r->decisions, told.fp);
-    print_audit_todo (in->fabric, audit, any);
-    json_put (told.story, "audit", audit);
+    print_audit (audit, TOLD, inputs_output (in));
+    told = why_nodes (in, r, NULL, id) > 0;
+    if (!told)
+        print_remarks (&r->decisions, inputs_output (in));
+    print_audit_todo (in->fabric, audit, told, inputs_output (in));
+    json_decref (audit);
 }
 
 /* A cable by its id, or by one of its ports: "s1-0002/6"; FABRIC_NONE: none. */
@@ -518,29 +482,27 @@ static void why_cable (struct inputs *in, uint32_t link)
     const char *host = fabric_network (f)->link[link].host;
     json_t *found = need (ledger_found (in->ledger, 0, l->id, &fault));
     size_t n = json_array_size (found);
-    FILE *fp = told.fp;
+    FILE *fp = inputs_output (in);
 
-    json_put (told.story, "cable", fabric_link_json (f, link));
     fprintf (fp, "%s -- %s (%s)\n", PORT_NAME (f, l->a), PORT_NAME (f, l->b),
              l->id);
     print_cable (f, l->id, fp);
     fprintf (fp, "suspected by %s\n", COUNTED (n, "audit"));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = n > TOLD ? n - TOLD : 0; i < n; i++) {
         json_int_t id = json_int (json_array_get (found, i), "audit", 0);
         json_t *audit = need (ledger_audit (in->ledger, id, &fault));
 
-        if (i + TOLD >= n)
-            print_audit (audit, 0, fp);
-        add_to ("audits", audit);
+        print_audit (audit, 0, fp);
+        json_decref (audit);
     }
     if (n == 0)
-        todo ("nothing");
+        fputs ("do: nothing\n", fp);
     else if (host)
-        todo ("see pmm why %s; after a repair pmm ledger rebase %s", host,
-              l->id);
+        fprintf (fp, "do: see pmm why %s; after a repair pmm ledger rebase "
+                     "%s\n", host, l->id);
     else
-        todo ("for the fabric team; after a repair pmm ledger rebase %s",
-              l->id);
+        fprintf (fp, "do: for the fabric team; after a repair pmm ledger "
+                     "rebase %s\n", l->id);
     json_decref (found);
 }
 
@@ -550,29 +512,27 @@ static void why_node (struct inputs *in, const struct act_report *r,
     json_t *measured;
     int64_t begun;
     int rc = need_ok (ledger_measured (in->ledger, name, &begun, &fault));
-    bool any = why_nodes (in, r, name, 0) > 0;
+    bool told = why_nodes (in, r, name, 0) > 0;
 
-    if (!any && (rc == 0 || r->decisions.n > 0))
+    if (!told && (rc == 0 || r->decisions.n > 0))
         die_input ("there is no node, job or audit %.63s", name);
     measured = json_pack ("{s:o}", "at", rc == 0 ? json_null ()
                                                  : json_integer (begun));
     print_line (measured, rc == 0 ? "not measured by any audit\n"
                                   : "measured last: {@at}\n",
-                told.fp);
-    if (!any)
-        print_remarks (&r->decisions, told.fp);
-    json_put (told.story, "measured", json_incref (json_object_get (measured,
-                                                                    "at")));
+                inputs_output (in));
+    if (!told)
+        print_remarks (&r->decisions, inputs_output (in));
     json_decref (measured);
 }
 
 /* Tell of a job that no audit is about: if it runs, whether it was checked. */
-static void why_running (const char *word)
+static void why_running (struct inputs *in, const char *word)
 {
     json_t *job = controller_job (word, &fault);
     const char *field = json_text (job, "comment");
     struct comment c, check = { .source = COMMENT_AUDIT };
-    FILE *fp = told.fp;
+    FILE *fp = inputs_output (in);
     bool checked;
 
     if (strcmp (json_text (job, "state"), "running"))
@@ -582,22 +542,104 @@ static void why_running (const char *word)
             check = c;
     checked = check.source == COMMENT_CHECK;
     print_line (job, "job {id} of {user} runs on {count node}: {nodes}\n", fp);
-    if (checked) {
+    if (checked)
         fprintf (fp, "its check: %s %s\n", verdict_status_name (check.status),
                  check.text);
-        json_put (told.story, "check",
-                  json_pack ("{s:s, s:s}", "status",
-                             verdict_status_name (check.status), "sentence",
-                             check.text));
-    }
     else
         fputs ("no check of it is recorded\n", fp);
     if (checked && check.status == VERDICT_OK)
-        todo ("nothing");
+        fputs ("do: nothing\n", fp);
     else
-        todo ("to measure it%s, beside its own traffic: pmm check %s",
-              checked ? " again" : "", word);
-    json_put (told.story, "job", job);
+        fprintf (fp, "do: to measure it%s, beside its own traffic: pmm check "
+                     "%s\n", checked ? " again" : "", word);
+    json_decref (job);
+}
+
+/* What the word names. */
+struct named {
+    uint32_t cable; /* FABRIC_NONE: none */
+    bool number;    /* of an audit or a job; else it is a node */
+    int64_t audit;  /* with the number, or about the job; 0: none */
+};
+
+static struct named find_named (struct inputs *in, const char *word)
+{
+    struct named n = { .cable = find_cable (in->fabric, word) };
+    uint64_t number;
+
+    if (n.cable != FABRIC_NONE
+        || text_u64 (word, 1, INT64_MAX, &number) < 0)
+        return n;
+    n.number = true;
+    if (!why_given.job)
+        n.audit = find_audit (in, number);
+    if (n.audit == 0)
+        n.audit = find_job (in, number);
+    return n;
+}
+
+/* The decision on a node, or those on nodes that the audit suspects. */
+static json_t *nodes_json (struct inputs *in, const struct act_report *r,
+                           const char *name, int64_t audit)
+{
+    json_t *faulty = need (ledger_faulty (in->ledger, r->facts.input.now,
+                                          &fault));
+    json_t *list = json_array ();
+
+    for (size_t i = 0; i < r->decisions.n; i++) {
+        json_t *node = node_json (&r->facts.input, &r->decisions.v[i], faulty);
+
+        if (name ? !strcmp (r->decisions.v[i].node, name) : is_of (node, audit))
+            json_add (list, json_incref (node));
+        json_decref (node);
+    }
+    json_decref (faulty);
+    return list;
+}
+
+static json_t *audits_json (struct inputs *in, uint32_t cable)
+{
+    json_t *found = need (ledger_found (
+        in->ledger, 0, in->fabric->link[cable].id, &fault));
+    json_t *list = json_array (), *v;
+    size_t i;
+
+    json_array_foreach (found, i, v)
+        json_add (list, need (ledger_audit (in->ledger,
+                                            json_int (v, "audit", 0), &fault)));
+    json_decref (found);
+    return list;
+}
+
+/* The facts that the text is made of, and all of them. */
+static json_t *why_json (struct inputs *in, const struct act_report *r,
+                         const char *word, const struct named *n)
+{
+    json_t *nodes, *job;
+    int64_t begun;
+    int rc;
+
+    if (n->cable != FABRIC_NONE)
+        return json_pack ("{s:o, s:o}", "cable",
+                          fabric_link_json (in->fabric, n->cable), "audits",
+                          audits_json (in, n->cable));
+    if (n->audit != 0)
+        return json_pack ("{s:o, s:o}", "audit",
+                          need (ledger_audit (in->ledger, n->audit, &fault)),
+                          "nodes", nodes_json (in, r, NULL, n->audit));
+    if (n->number) {
+        job = controller_job (word, &fault);
+        if (strcmp (json_text (job, "state"), "running"))
+            die_input ("no audit has this number, or is about this job: %s",
+                       word);
+        return json_pack ("{s:o}", "job", job);
+    }
+    nodes = nodes_json (in, r, word, 0);
+    rc = need_ok (ledger_measured (in->ledger, word, &begun, &fault));
+    if (json_array_size (nodes) == 0 && (rc == 0 || r->decisions.n > 0))
+        die_input ("there is no node, job or audit %.63s", word);
+    return json_pack ("{s:o, s:o}", "nodes", nodes, "measured",
+                      rc == 0 ? json_null () : json_integer (begun));
 }
 
 static int why (struct inputs *in)
@@ -605,32 +647,25 @@ static int why (struct inputs *in)
     const char *word = in->operand[0];
     struct act_report report;
     struct site site;
-    uint64_t number;
-    int64_t id = 0;
+    struct named n;
 
-    told.story = json_object ();
-    told.fp = in->json ? xcheck (fopen ("/dev/null", "w"))
-                       : inputs_output (in);
     look (in, &site, &report);
-    if (find_cable (in->fabric, word) != FABRIC_NONE)
-        why_cable (in, find_cable (in->fabric, word));
-    else if (text_u64 (word, 1, INT64_MAX, &number) < 0)
-        why_node (in, &report, word);
-    else {
-        if (!why_given.job)
-            id = find_audit (in, number);
-        if (id == 0)
-            id = find_job (in, number);
-        if (id == 0)
-            why_running (word);
-        else
-            why_audit (in, &report, id);
-    }
+    n = find_named (in, word);
     if (in->json) {
-        fclose (told.fp);
-        inputs_put_json (in, "why", in->fabric->hash, json_incref (told.story));
+        json_t *facts = why_json (in, &report, word, &n);
+
+        json_put (facts, "remarks", json_strings (report.decisions.remark,
+                                                  report.decisions.nremarks));
+        inputs_put_json (in, "why", in->fabric->hash, facts);
     }
-    json_decref (told.story);
+    else if (n.cable != FABRIC_NONE)
+        why_cable (in, n.cable);
+    else if (!n.number)
+        why_node (in, &report, word);
+    else if (n.audit == 0)
+        why_running (in, word);
+    else
+        why_audit (in, &report, n.audit);
     act_report_clear (&report);
     site_clear (&site);
     return EXIT_OK;
