@@ -9,7 +9,8 @@
 #     .Options             is where its other options go; else behind its section
 #     .Verbs pmm-replay    lists the verbs of that page
 #
-# Options that pmm --help lists for many verbs are only named there. A verb of
+# Which options go together comes behind them. Options that pmm --help lists for
+# many verbs are only named there. A verb of
 # verbs has those that its verbs have. What the table does not have stays as it is.
 
 BEGIN { FS = "\t" }
@@ -80,10 +81,17 @@ function shared(line,    part, many) {
     return verb != "pmm" && many[5] == part[5]
 }
 
-# The options that the text did not mention.
-function rest(    i, part, named) {
+# The options that the text did not mention, and what goes together.
+function rest(    i, part, named, rules) {
     for (i = 1; i <= rows[verb]; i++) {
         split (row[verb, i], part, "\t")
+        if (part[3] == "+") {
+            part[5] = text(part[5])
+            gsub (/\\-\\-[a-z]+(\\-[a-z]+)*/, "\\fB&\\fR", part[5])
+            if (!ruled[verb])
+                rules = rules (rules == "" ? "" : "\n") part[5] "."
+            continue
+        }
         if (described(part[3]))
             continue
         seen[verb, part[3]] = 1
@@ -96,6 +104,9 @@ function rest(    i, part, named) {
     }
     if (named != "")
         print ".PP\n" named ": see \\fBpmm\\fR(1)."
+    if (rules != "")
+        print ".PP\n" rules
+    ruled[verb] = 1
 }
 
 # What stands before the line that comes next.

@@ -3,7 +3,8 @@
 #
 # options.sh PROGRAM...: the table man/options, from what --help of the programs
 # and of their verbs says. A line is COMMAND, LETTER, OPTION, ARGUMENT, HELP with
-# tabs between; of a command, its PAGE, nothing, its OPERANDS, HELP.
+# tabs between; of a command, its PAGE, nothing, its OPERANDS, HELP; of a sentence on
+# which options go together, nothing, "+", nothing, the sentence.
 
 # table PAGE HELP COMMAND...
 table ()
@@ -15,6 +16,8 @@ table ()
         function flush() {
             if (name != "" && name != "help")
                 print command, letter, name, arg, text
+            if (name == "help")
+                ended = 1
             name = ""
         }
         /^Usage: / && !used {
@@ -34,7 +37,14 @@ table ()
             arg = substr (arg, length (name) + 2)
             next
         }
-        name != "" && /^      / {
+        ended && /^[^ \047]/ {
+            flush()
+            name = "+"
+            letter = arg = ""
+            text = $0
+            next
+        }
+        name != "" && /^    / {
             sub (/^ +/, "")
             text = text (text == "" ? "" : " ") $0
             next

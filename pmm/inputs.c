@@ -62,8 +62,6 @@ void inputs_fabric (struct inputs *in)
     if (in->fabric)
         return;
     if (in->files) {
-        if (in->fabric_path)
-            die_input ("-f and %s are both given", SHOWN (in->operand[0]));
         in->fabric_path = in->operand[0];
         in->fabric = open_files (in, (const char *const *)in->operand,
                                  (size_t)in->noperands);
@@ -75,7 +73,8 @@ void inputs_fabric (struct inputs *in)
         site_clear (&site);
         for (const char *list = in->snapshot; text_next (&list, path);)
             if (access (path, F_OK) < 0)
-                die_input ("-f FABRIC is missing, and there is no %s", path);
+                die_input ("--fabric FILE is missing, and there is no %s",
+                           path);
     }
     in->fabric = inputs_open (in, in->fabric_path);
 }
@@ -115,8 +114,6 @@ void inputs_plan (struct inputs *in, const char *plan, const char *samples)
 {
     FILE *fp;
 
-    if (!plan)
-        die_input ("--plan PLAN is missing");
     inputs_fabric (in);
     fp = need (file_open_input (plan, &fault));
     in->plan = need (plan_read (fp, plan, in->fabric->hash, fabric_resolve,

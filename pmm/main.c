@@ -137,7 +137,6 @@ int need_ok (int rc)
  * Options
  */
 
-static const char *const format_names[] = { "text", "json", NULL };
 static const char *const colour_names[] = {
     [COLOUR_NEVER] = "never",
     [COLOUR_AUTO] = "auto",
@@ -149,17 +148,20 @@ static const char *const colour_names[] = {
 #define FIELD(name) offsetof (struct inputs, name)
 static const struct {
     unsigned int takes; /* for verbs that take any of these */
-    struct opt options[3];
+    struct opt options[2];
+    struct opt_rule rules[2]; /* for verbs that need them */
 } shared[] = {
     { TAKES_FABRIC,
       { { "fabric", 'f', "FILE", opt_string, FIELD (fabric_path),
           "the snapshot of the fabric, or files to import (default: Snapshot "
           "of pmm.conf)" } } },
     { TAKES_PLAN,
-      { { "plan", 0, "FILE", opt_string, FIELD (plan_path), "the plan" } } },
+      { { "plan", 0, "FILE", opt_string, FIELD (plan_path), "the plan" } },
+      { { NULL, OPT_NEEDS, "plan" } } },
     { TAKES_SAMPLES,
       { { "samples", 0, "FILE", opt_string, FIELD (samples_path),
-          "the round-trip times that were measured by it" } } },
+          "the round-trip times that were measured by the plan" } },
+      { { NULL, OPT_NEEDS, "samples" } } },
     { TAKES_BASELINES,
       { { "baseline", 0, "FILE", opt_append, FIELD (baseline),
           "earlier samples; may be given several times" } } },
@@ -169,35 +171,42 @@ static const struct {
     { TAKES_FILES,
       { { "node-name-map", 0, "FILE", opt_string, FIELD (names),
           "names of nodes, as opensm has them (default: NodeNameMap of "
-          "pmm.conf)" } } },
+          "pmm.conf)" } },
+      { { "fabric", OPT_EXCLUDES, "FILE" } } },
     { TAKES_CONF | TAKES_FABRIC | TAKES_BASELINES | TAKES_LEDGER,
       { { "conf", 0, "FILE", opt_string, FIELD (conf),
-          "take this for pmm.conf" } } },
+          "a file to read instead of pmm.conf" } } },
     { TAKES_JSON,
-      { { "format", 0, "NAME", NULL, FIELD (format),
-          "text for people, or JSON", OPT_ROWS (format_names) },
-        { "json", 0, NULL, opt_true, FIELD (json),
-          "the same as --format json" } } },
+      { { "json", 0, NULL, opt_true, FIELD (json),
+          "write JSON, not text" } } },
     { TAKES_COLOUR,
       { { "color", 0, "WHEN", NULL, FIELD (colour),
           "colours for OK, WARN, FAIL and UNKNOWN (default: auto)",
           OPT_ROWS (colour_names) } } },
     { TAKES_OUTPUT,
       { { "output", 'o', "FILE", opt_string, FIELD (output),
-          "write here, not to standard output" } } },
+          "the file to write (default: standard output)" } } },
 };
 #undef FIELD
 
 enum { SHARED = sizeof (shared) / sizeof (shared[0]) };
 
-/* Fill in those for any of these. Return how many there are. */
-static size_t list_shared (struct opt_group *group, unsigned int takes)
+/* Fill in those for any of these, of which some are needed. Return how many
+ * there are.
+ */
+static size_t list_shared (struct opt_group *group, unsigned int takes,
+                           unsigned int needs)
 {
     size_t n = 0;
 
+    if (needs & TAKES_FABRIC)
+        needs |= TAKES_FILES; /* which may be there instead */
     for (size_t i = 0; i < SHARED; i++)
         if (shared[i].takes & takes)
-            group[n++] = (struct opt_group){ shared[i].options, &verb_inputs };
+            group[n++] = (struct opt_group){
+                shared[i].options, &verb_inputs,
+                shared[i].takes & needs ? shared[i].rules : NULL,
+            };
     return n;
 }
 
@@ -228,10 +237,6 @@ static int run_opened (const struct verb *v, struct inputs *in)
     struct site site;
     int status;
 
-    if (v->check)
-        v->check (in);
-    if ((v->needs & TAKES_SAMPLES) && !in->samples_path)
-        die_input ("--samples SAMPLES is missing");
     if (takes & TAKES_BASELINES) {
         need_ok (site_read (&site, in->conf, 0, &fault));
         in->thresholds = judge_site_options (&site);
@@ -251,22 +256,34 @@ static int run_opened (const struct verb *v, struct inputs *in)
     return status;
 }
 
+/* operands: of the usage line, of which n are there */
+_Noreturn static void die_missing (const char *operands, int n)
+{
+    const char *between = " [].";
+
+    for (operands += strspn (operands, between); n > 0; n--) {
+        operands += strcspn (operands, between);
+        operands += strspn (operands, between);
+    }
+    die_input ("%.*s is missing", (int)strcspn (operands, between), operands);
+}
+
 static int run (const struct verb *v, int argc, char **argv)
 {
+    static const struct opt no_options[1];
     struct inputs *in = &verb_inputs;
     const char *args = v->operands ? v->operands : "";
     struct opt_group groups[SHARED + 2] = { 0 };
     char who[64];
-    size_t n = list_shared (groups, v->needs | v->may);
+    size_t n = list_shared (groups, v->needs | v->may, v->needs);
     int status, first;
 
     verb_name = argv[0];
     in->given = v->given;
-    in->json = v->json;
     in->colour = COLOUR_AUTO;
-    if (v->options)
-        groups[n++] = (struct opt_group){ v->options, v->given };
-    first = options_get (groups, argc, argv, &fault);
+    groups[n++] = (struct opt_group){ v->options ? v->options : no_options,
+                                      v->given, v->rules };
+    first = options_get (groups, v->operands, argc, argv, &fault);
     if (first == OPTIONS_HELP) {
         printf ("Usage: pmm %s [OPTION]...%s%s\n\n", verb_name,
                 *args ? " " : "", args);
@@ -274,13 +291,13 @@ static int run (const struct verb *v, int argc, char **argv)
         return EXIT_OK;
     }
     need_ok (first);
-    in->json |= in->format == 1;
     in->operand = argv + first;
     in->noperands = argc - first;
     in->files = (v->may & TAKES_FILES) && in->noperands > 0;
-    if (in->noperands < v->min || (v->max >= 0 && in->noperands > v->max))
-        die_input ("%s argument; usage: pmm %s [OPTION]... %s",
-                   in->noperands < v->min ? "missing" : "unexpected",
+    if (in->noperands < v->min)
+        die_missing (args, in->noperands);
+    if (v->max >= 0 && in->noperands > v->max)
+        die_input ("unexpected argument; usage: pmm %s [OPTION]... %s",
                    verb_name, args);
     terminal_set_colour (in->output ? COLOUR_NEVER : in->colour);
     snprintf (who, sizeof (who), "pmm %s", verb_name);
@@ -312,7 +329,7 @@ static void usage (FILE *fp, const char *of, const struct verb *const *list)
         bool named = false;
 
         for (size_t i = 0; list[i]; i++) {
-            if (list[i]->group != group)
+            if (list[i]->group != group || !list[i]->help)
                 continue;
             if (!named)
                 fprintf (fp, "\n%s%s", list == verbs ? group_names[group] : "",
@@ -322,7 +339,7 @@ static void usage (FILE *fp, const char *of, const struct verb *const *list)
         }
     }
     if (list == verbs) {
-        list_shared (groups, ~0U);
+        list_shared (groups, ~0U, 0);
         fprintf (fp, "\nOptions that many of them take:\n");
         options_help (groups, fp);
     }
@@ -341,7 +358,8 @@ static int no_verb (const char *of, const struct verb *const *list,
     struct error err;
 
     for (size_t i = 0; list[i]; i++)
-        text_guess (&guess, list[i]->name);
+        if (list[i]->help)
+            text_guess (&guess, list[i]->name);
     for (; *list && !guess.best; list++)
         for (size_t i = 0; (*list)->verbs && (*list)->verbs[i]; i++)
             if (!strcmp ((*list)->verbs[i]->name, word)) {

@@ -42,8 +42,7 @@ struct inputs {
     const char *ledger_path;
     const char *names;     /* a node-name-map */
     struct strings baseline;
-    bool json;             /* also by --format json */
-    int format;            /* 0: text, 1: json */
+    bool json;
     int colour;            /* of enum terminal_colour */
     bool files;            /* operands name the fabric */
     char *snapshot;        /* fabric_path, if pmm.conf names it */
@@ -67,12 +66,15 @@ enum verb_takes {
     TAKES_SAMPLES = 4,
     TAKES_BASELINES = 8, /* with the judge's thresholds */
     TAKES_CONF = 16,     /* the name of a pmm.conf */
-    TAKES_JSON = 32,     /* --format and --json */
+    TAKES_JSON = 32,     /* --json */
     TAKES_OUTPUT = 64,
     TAKES_COLOUR = 256,  /* --color: it prints levels */
     TAKES_LEDGER = 128,  /* -L; the verb opens it by inputs_ledger */
     TAKES_FILES = 512,   /* operands instead of -f; --node-name-map */
 };
+
+/* How --help tells of a list of hosts: inputs_hostlist. */
+#define LIST_HELP "node[01-16] or @FILE"
 
 /* Where pmm --help lists it. */
 enum verb_group {
@@ -87,21 +89,16 @@ enum verb_group {
 struct verb {
     enum verb_group group; /* not of a verb's own verbs */
     const char *name;
-    const char *help;
+    const char *help;    /* NULL: for pmm itself, and not shown */
     const struct verb *const *verbs; /* verbs of its own, up to NULL; if set,
                                         the rest is unused */
 
     unsigned int needs, may; /* of verb_takes */
-    bool json;           /* without --format */
     const char *operands; /* for the usage line; NULL: it has none */
     int min, max;        /* how many; max -1: any number */
     const struct opt *options; /* its own; NULL: none */
+    const struct opt_rule *rules; /* of these and of shared ones; NULL: none */
     void *given;         /* what they set */
-
-    /* Die if the options cannot be combined, before anything is opened; NULL:
-     * no check.
-     */
-    void (*check) (const struct inputs *in);
 
     /* Return the exit status, or -1 with fault. */
     int (*run) (struct inputs *in);

@@ -23,14 +23,15 @@
 enum { SIZE = 64 };
 
 static struct audit_words {
-    const char *nodes;
+    const char *hosts;
     int size;
     bool idle, all, drained, serve, once;
 } given = { .size = SIZE };
 
 #define FIELD(name) offsetof (struct audit_words, name)
 static const struct opt options[] = {
-    { "nodes", 'w', "LIST", opt_string, FIELD (nodes), "audit these nodes" },
+    { "hosts", 'w', "LIST", opt_string, FIELD (hosts),
+      "audit these nodes, " LIST_HELP },
     { "idle", 0, NULL, opt_true, FIELD (idle), "audit those that are idle" },
     { "all", 0, NULL, opt_true, FIELD (all),
       "all that are idle, in many audits" },
@@ -42,7 +43,15 @@ static const struct opt options[] = {
     { "serve", 0, NULL, opt_true, FIELD (serve),
       "be the audit service: audit jobs that end, act on what is found" },
     { "once", 0, NULL, opt_true, FIELD (once),
-      "with --serve: do what is due, and end" },
+      "of the service: do what is due, and end" },
+    { 0 },
+};
+static const struct opt_rule rules[] = {
+    { NULL, OPT_NEEDS, "hosts idle all drained serve" },
+    { "hosts idle all drained serve", OPT_EXCLUDES, NULL },
+    { "size", OPT_NEEDS, "all drained" },
+    { "once", OPT_NEEDS, "serve" },
+    { "serve", OPT_EXCLUDES, "json" },
     { 0 },
 };
 
@@ -94,9 +103,8 @@ static void prepare (struct auditing *w, struct inputs *in)
     in->fabric = need (fabric_load_trusted (w->site.snapshot, geteuid (),
                                             &fault));
     in->ledger = need (ledger_open (w->site.ledger, LEDGER_CREATE, &fault));
-    if (given.nodes)
-        need_ok (hostlist_parse (&w->nodes, given.nodes, CONTROLLER_NODES_MAX,
-                                 &fault));
+    if (given.hosts)
+        w->nodes = inputs_hostlist ("hosts", given.hosts, CONTROLLER_NODES_MAX);
     else if (given.drained) {
         need_ok (controller_drained (&w->nodes, &fault));
         add_partners (w);
@@ -140,7 +148,7 @@ static int run_all (struct auditing *w, struct inputs *in)
         .fabric = in->fabric,
         .stop = &stopped,
         .report = stderr,
-        .anyway = given.nodes || given.drained,
+        .anyway = given.hosts || given.drained,
         .cause.why = LEDGER_BY_HAND,
     };
     int worst = EXIT_OK;
@@ -158,20 +166,6 @@ static int run_all (struct auditing *w, struct inputs *in)
             worst = exit_status (result.status);
     }
     return worst;
-}
-
-static void check (const struct inputs *in)
-{
-    if (given.serve
-        && (given.nodes || given.idle || given.all || given.drained
-            || in->json))
-        die_input ("--serve goes with --conf and --once only");
-    if (given.serve)
-        return;
-    if (!!given.nodes + given.idle + given.all + given.drained != 1
-        || given.once)
-        die_input ("one of --nodes, --idle, --all, --drained and --serve is "
-                   "wanted");
 }
 
 static int run (struct inputs *in)
@@ -199,5 +193,6 @@ const struct verb verb_audit = {
     .group = VERBS_SITE, .name = "audit",
     .help = "measure nodes by a job of our own",
     .may = TAKES_CONF | TAKES_JSON | TAKES_COLOUR,
-    .options = options, .given = &given, .check = check, .run = run,
+    .options = options, .given = &given, .rules = rules,
+    .run = run,
 };

@@ -244,9 +244,9 @@ static int publish (struct inputs *in)
         char *plan = inputs_file (dir, "plan.json");
         char *samples = inputs_file (dir, "samples.json");
 
-        if (in->plan || !strcmp (plan, dir))
-            die_input ("--plan and --samples, or the directory with both, are "
-                       "wanted");
+        if (!strcmp (plan, dir))
+            die_input ("%s is not a directory with plan.json and samples.json",
+                       dir);
         inputs_plan (in, plan, samples);
         free (plan);
         free (samples);
@@ -274,10 +274,15 @@ static int publish (struct inputs *in)
         b = need (inputs_baseline (in->fabric, path, NULL, &fault));
     }
     extent = extent_json (in->fabric, b, path);
-    print_line (extent, rc > 0 ? "published {file}: {links} of {many link},"
-                                 " {hosts host}\n"
-                               : "{file} has the same already\n",
-                inputs_output (in));
+    json_put (extent, "published", json_boolean (rc > 0));
+    if (in->json)
+        inputs_put_json (in, "baseline", in->fabric->hash,
+                         json_incref (extent));
+    else
+        print_line (extent, rc > 0 ? "published {file}: {links} of {many link},"
+                                     " {hosts host}\n"
+                                   : "{file} has the same already\n",
+                    inputs_output (in));
     json_decref (extent);
     baseline_destroy (b);
     site_clear (&site);
@@ -467,23 +472,22 @@ static int compare (struct inputs *in)
     return both == 0 ? EXIT_WORLD : n > 0 ? EXIT_FAIL : EXIT_OK;
 }
 
-static void check (const struct inputs *in)
-{
-    if (!in->plan_path != !in->samples_path)
-        die_input ("--plan goes with --samples");
-    if (in->ledger_path && (in->plan_path || in->noperands > 0))
-        die_input ("--ledger goes without a run: either the ledger's audits are "
-                   "published, or the run is");
-}
+static const struct opt_rule publish_rules[] = {
+    { "plan", OPT_NEEDS, "samples" },
+    { "samples", OPT_NEEDS, "plan" },
+    { "DIRECTORY", OPT_EXCLUDES, "plan" },
+    { "ledger", OPT_EXCLUDES, "DIRECTORY plan" },
+    { 0 },
+};
 
 static const struct verb *const verbs[] = {
     &(const struct verb){ .name = "publish",
                           .help = "a run, or what the ledger has, as Baseline",
                           .needs = TAKES_FABRIC,
                           .may = TAKES_PLAN | TAKES_SAMPLES | TAKES_LEDGER
-                                 | TAKES_COLOUR,
-                          .operands = "[DIRECTORY]", .max = 1, .check = check,
-                          .run = publish },
+                                 | TAKES_COLOUR | TAKES_JSON,
+                          .operands = "[DIRECTORY]", .max = 1,
+                          .rules = publish_rules, .run = publish },
     &(const struct verb){ .name = "show", .help = "what it knows",
                           .needs = TAKES_FABRIC,
                           .may = TAKES_JSON | TAKES_OUTPUT,

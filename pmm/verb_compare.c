@@ -18,11 +18,11 @@ static struct compare_words {
 #define FIELD(name) offsetof (struct compare_words, name)
 static const struct opt options[] = {
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "compare this of each pair (default: median)",
+      "which statistic of each pair (default: median)",
       OPT_ROWS (series_stat_names) },
-    { "run-a", 0, "N", opt_int, FIELD (run[0]), "the N-th run of A: 1" },
+    { "run-a", 0, "N", opt_int, FIELD (run[0]), "run N of A (default: 1)" },
     { "run-b", 0, "N", opt_int, FIELD (run[1]),
-      "the N-th of B: 1; where there is no B, of A: 2" },
+      "run N of B (default: 1; of A if there is no B: 2)" },
     { "within", 0, "PERCENT", opt_double, FIELD (within),
       "exit with 1 where a pair deviates by more" },
     { 0 },

@@ -14,9 +14,10 @@ static struct confirm_words {
 #define FIELD(name) offsetof (struct confirm_words, name)
 static const struct opt options[] = {
     { "rounds", 0, "N", opt_int, FIELD (rounds),
-      "of the confirm stage, at most (default: 4)", 1, CONFIRM_ROUNDS_MAX },
+      "rounds of the confirm stage, at most (default: 4)", 1,
+      CONFIRM_ROUNDS_MAX },
     { "seed", 0, "N", opt_u64, FIELD (seed),
-      "of the choices made (default: 1)" },
+      "seed of random choices (default: 1)" },
     { "verbose", 'v', NULL, opt_true, FIELD (verbose),
       "say in one line what the stage is" },
     { 0 },

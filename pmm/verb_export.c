@@ -10,7 +10,6 @@
 #include "pmm/verb.h"
 #include "util/alloc.h"
 
-#define EPS .05
 
 static struct export_words {
     int format;             /* of formats; -1: not given */
@@ -18,7 +17,7 @@ static struct export_words {
     const uint64_t *length; /* NULL: that of the shortest messages */
     int stat;
     double overhead_ns, eps;
-} given = { .format = -1, .stat = SERIES_MEDIAN, .eps = EPS };
+} given = { .format = -1, .stat = SERIES_MEDIAN, .eps = .05 };
 
 /* Write latencies; tleaf numbers the nodes, and sets order[n]. */
 static int write_loggops (const struct infer_matrix *m, uint32_t *order,
@@ -66,58 +65,43 @@ static const struct export_format {
 
 #define FIELD(name) offsetof (struct export_words, name)
 static const struct opt options[] = {
-    { "format", 0, "F", NULL, FIELD (format),
+    { "format", 0, "NAME", NULL, FIELD (format),
       "clusterkit of a plan, loggopsim of a series, scotch of a series or a "
       "fabric",
       OPT_ROWS (formats) },
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
-      "of the fabric these hosts, node[01-16], or @FILE (default: all)" },
+      "these hosts of the fabric, " LIST_HELP " (default: all)" },
     { "series", 0, "FILE", opt_string, FIELD (series),
       "latencies of pairs: a series, or what 'pmm solve --pairs' wrote" },
-    { "length", 0, "N", inputs_length, FIELD (length),
-      "by messages of so many bytes (default: the least)" },
+    { "length", 0, "BYTES", inputs_length, FIELD (length),
+      "length of the messages that count (default: the shortest)" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "of the repeats (default: median)",
+      "which statistic of the repeats (default: median)",
       OPT_ROWS (series_stat_names) },
     { "overhead", 0, "NS", opt_double, FIELD (overhead_ns),
       "LogGOPSim's o, which either side of a message takes (default: 0)" },
-    { "eps", 0, "X", opt_double, FIELD (eps),
-      "latencies that differ relatively by less are one (default: 0.05)" },
+    { "eps", 0, "SHARE", opt_double, FIELD (eps),
+      "latencies that differ by less than this share are one (default: 0.05)" },
     { "order", 0, "FILE", opt_string, FIELD (order),
       "write the nodes here, in the order in which they are numbered" },
     { 0 },
 };
 
 /* Options without an effect are an error. */
-static void check (const struct inputs *in)
-{
-    const struct export_format *format = &formats[given.format];
-    int from = (in->plan_path ? PLAN : 0) | (given.series ? SERIES : 0)
-               | (in->fabric_path && !in->plan_path ? PATHS : 0);
-
-    if (given.format < 0)
-        die_input ("--format is missing");
-    if (in->plan_path && !in->fabric_path)
-        die_input ("--plan goes with -f FABRIC");
-    if ((from & (from - 1)) || !(from & format->from))
-        die_input ("%s is made of %s", format->name,
-                            format->from == PLAN ? "-f FABRIC and --plan"
-                            : format->from == SERIES ? "--series"
-                                             : "--series or -f FABRIC");
-    if (given.hosts && from != PATHS)
-        die_input ("--hosts goes with -f FABRIC alone");
-    if (given.length && from != SERIES)
-        die_input ("--length goes with --series");
-    if (given.stat != SERIES_MEDIAN && from != SERIES)
-        die_input ("--stat goes with --series");
-    if (given.overhead_ns != 0 && format->write != write_loggops
-        && format->write != write_loggops_pairs)
-        die_input ("--overhead goes with LogGOPSim's formats");
-    if (given.eps != EPS && format->write != write_tleaf)
-        die_input ("--eps goes with scotch-tleaf");
-    if (given.order && from == PLAN)
-        die_input ("--order goes with formats of latencies");
-}
+static const struct opt_rule rules[] = {
+    { NULL, OPT_NEEDS, "format" },
+    { "format=clusterkit", OPT_NEEDS, "plan" },
+    { "format=loggopsim|loggopsim-pairs", OPT_NEEDS, "series" },
+    { "format=scotch-deco|scotch-tleaf", OPT_NEEDS, "series fabric" },
+    { "plan", OPT_NEEDS, "fabric" },
+    { "plan", OPT_NEEDS, "format=clusterkit" },
+    { "series", OPT_EXCLUDES, "fabric plan hosts" },
+    { "hosts order", OPT_EXCLUDES, "plan" },
+    { "length stat", OPT_NEEDS, "series" },
+    { "overhead", OPT_NEEDS, "format=loggopsim|loggopsim-pairs" },
+    { "eps", OPT_NEEDS, "format=scotch-tleaf" },
+    { 0 },
+};
 
 static struct infer_matrix *load_latencies (struct inputs *in)
 {
@@ -163,5 +147,5 @@ const struct verb verb_export = {
     .group = VERBS_PLUMBING, .name = "export",
     .help = "plans and latencies as others read them",
     .may = TAKES_FABRIC | TAKES_PLAN | TAKES_OUTPUT,
-    .options = options, .given = &given, .check = check, .run = run,
+    .options = options, .given = &given, .rules = rules, .run = run,
 };

@@ -47,15 +47,16 @@ static struct infer_words {
 static const struct opt options[] = {
     { "basic", 0, NULL, opt_true, FIELD (basic),
       "edges between nodes alone, no switches" },
-    { "eps", 0, "X", opt_double, FIELD (eps),
-      "differences below this share are none [they are clustered]" },
+    { "eps", 0, "SHARE", opt_double, FIELD (eps),
+      "differences below this share are none (default: latencies are clustered)"
+      },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "of the repeats (default: median)",
+      "which statistic of the repeats (default: median)",
       OPT_ROWS (series_stat_names) },
     { "length", 0, "BYTES", inputs_length, FIELD (length),
-      "by messages of so many bytes [the shortest]" },
+      "length of the messages that count (default: the shortest)" },
     { "unit", 0, "NAME", NULL, FIELD (unit),
-      "of a plain matrix (default: ns)", OPT_ROWS (units) },
+      "unit of a plain matrix (default: ns)", OPT_ROWS (units) },
     { "graph", 0, "TGF", opt_string, FIELD (graph),
       "fit this topology, infer none" },
     { "cores", 0, "HOST=FILE", opt_append, FIELD (cores),
@@ -67,7 +68,12 @@ static const struct opt options[] = {
     { "throughput", 0, "FILE", opt_string, FIELD (throughput),
       "also write a plan of flows that fill the edges" },
     { "format", 0, "NAME", NULL, FIELD (format),
-      "(default: text)", OPT_ROWS (formats) },
+      "what to write (default: text)", OPT_ROWS (formats) },
+    { 0 },
+};
+static const struct opt_rule rules[] = {
+    { "json", OPT_EXCLUDES, "format" },
+    { "against", OPT_EXCLUDES, "cores format=tgf|dot" },
     { 0 },
 };
 
@@ -431,14 +437,6 @@ static void write_plan (const struct topology_model *m, bool flows,
     routes_destroy (r);
 }
 
-static void check (const struct inputs *in)
-{
-    (void)in;
-    if (given.cores.n > 0 && given.against)
-        die_input ("a snapshot has no cores: --cores and --against do not go "
-                   "together");
-}
-
 static int run (struct inputs *in)
 {
     bool lost, joined = given.cores.n > 0;
@@ -446,6 +444,8 @@ static int run (struct inputs *in)
     struct topology_model *m = make_model (in->operand[0], &fit, &lost);
     int status = EXIT_OK;
 
+    while (in->json && formats[given.format].write != show_json)
+        given.format++;
     if (joined)
         m = join_cores (m);
     if (given.plan)
@@ -466,6 +466,6 @@ static int run (struct inputs *in)
 const struct verb verb_infer = {
     .group = VERBS_COMPARE, .name = "infer",
     .help = "the topology, from latencies alone",
-    .may = TAKES_OUTPUT, .operands = "FILE", .min = 1, .max = 1,
-    .options = options, .given = &given, .check = check, .run = run,
+    .may = TAKES_JSON | TAKES_OUTPUT, .operands = "FILE", .min = 1, .max = 1,
+    .options = options, .given = &given, .rules = rules, .run = run,
 };

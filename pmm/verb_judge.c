@@ -17,7 +17,7 @@ static const struct opt options[] = {
     { "signs", 0, "FILE", opt_string, FIELD (signs),
       "what pmm fabric check --json found of the links" },
     { "text", 0, NULL, opt_true, FIELD (text),
-      "the same as --format text; JSON is the default" },
+      "write the verdict for people, not as JSON" },
     { 0 },
 };
 
@@ -37,7 +37,7 @@ static int run (struct inputs *in)
         check_clear_signs (&signs);
         file_close_input (fp);
     }
-    if (in->json && !given.text)
+    if (!given.text)
         need_ok (verdict_write (v, fabric_network (in->fabric),
                                 inputs_output (in), &fault));
     else
@@ -51,7 +51,6 @@ const struct verb verb_judge = {
     .group = VERBS_REPLAY, .name = "judge",
     .help = "what got slower, and the suspects",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
-    .may = TAKES_BASELINES | TAKES_JSON | TAKES_COLOUR | TAKES_OUTPUT,
-    .json = true,
+    .may = TAKES_BASELINES | TAKES_COLOUR | TAKES_OUTPUT,
     .options = options, .given = &given, .run = run,
 };

@@ -40,43 +40,62 @@ static struct ledger_options {
     { "why", 0, "TEXT", opt_string, FIELD (why), "the reason, for others" }
 
 static const struct opt show_options[] = {
-    LAST ("so many of the newest audits (default: 20)"),
+    LAST ("the newest N audits (default: 20)"),
     { 0 },
 };
 static const struct opt missed_options[] = {
-    DAYS ("audits of so many days (default: 1)"),
+    DAYS ("audits of the last N days (default: 1)"),
     { 0 },
 };
 static const struct opt trend_options[] = {
-    LAST ("so many of the newest audits (default: 100)"),
+    LAST ("the newest N audits (default: 100)"),
     { 0 },
 };
 static const struct opt mute_options[] = {
     WHY,
     { "node", 0, "NODE", opt_string, FIELD (node),
       "all of this node, or LINK at this node alone" },
-    DAYS ("for so long, not for ever"),
-    { "off", 0, NULL, opt_true, FIELD (off), "hear of it again" },
+    DAYS ("for N days, not for ever"),
+    { "off", 0, NULL, opt_true, FIELD (off), "judge it again" },
+    { 0 },
+};
+static const struct opt_rule mute_rules[] = {
+    { "LINK node", OPT_NEEDS, "why off" },
+    { "why days off", OPT_NEEDS, "LINK node" },
+    { "off", OPT_EXCLUDES, "why days" },
     { 0 },
 };
 static const struct opt rebase_options[] = {
     WHY,
     { 0 },
 };
+static const struct opt_rule rebase_rules[] = {
+    { "LINK", OPT_NEEDS, "why" },
+    { "why", OPT_NEEDS, "LINK" },
+    { 0 },
+};
 static const struct opt prune_options[] = {
-    DAYS ("audits older than this"),
-    { "keep", 0, "N", opt_int, FIELD (keep), "all but so many" },
+    DAYS ("audits older than N days"),
+    { "keep", 0, "N", opt_int, FIELD (keep), "all but the newest N audits" },
+    { 0 },
+};
+static const struct opt_rule prune_rules[] = {
+    { NULL, OPT_NEEDS, "days keep" },
     { 0 },
 };
 static const struct opt export_options[] = {
     { "baseline", 0, NULL, opt_true, FIELD (as_baseline),
       "a baseline of the fabric for 'pmm judge', not all audits" },
-    LAST ("audits per link, for it (default: 3)"),
+    LAST ("the newest N audits of each link (default: 3)"),
+    { 0 },
+};
+static const struct opt_rule export_rules[] = {
+    { "last", OPT_NEEDS, "baseline" },
     { 0 },
 };
 static const struct opt begin_options[] = {
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
-      "the hosts of the audit; @FILE; all if not given" },
+      "the hosts of the audit, " LIST_HELP " (default: all)" },
     { "job", 0, "N", opt_u64, FIELD (job), "the job that it is about" },
     { 0 },
 };
@@ -265,8 +284,6 @@ static int mute (struct inputs *in)
                            mute_line);
     if (given.off)
         return ledger_unmute (in->ledger, m.link, m.node, &fault);
-    if (!m.why)
-        die_input ("--why TEXT is missing");
     if (given.days >= 0)
         m.until = now () + (int64_t)given.days * DAY_S;
     return ledger_mute (in->ledger, now (), &m, &fault);
@@ -284,8 +301,6 @@ static int rebase (struct inputs *in)
                                         &fault),
                            rebase_line);
     find_link (in, link);
-    if (!given.why)
-        die_input ("--why TEXT is missing");
     return ledger_rebase (in->ledger, now (), link, user_name (), given.why, &fault);
 }
 
@@ -295,8 +310,6 @@ static int prune (struct inputs *in)
                                      : INT64_MIN;
     struct ledger_pruned done;
 
-    if (given.days < 0 && given.keep < 0)
-        die_input ("--days N or --keep N is missing");
     inputs_ledger (in, LEDGER_WRITE);
     do
         need_ok (ledger_prune (in->ledger, before,
@@ -407,7 +420,12 @@ static int begin (struct inputs *in)
     free (host);
     if (id < 0)
         die ();
-    fprintf (fp, "%s\n", nonce);
+    if (in->json)
+        inputs_put_json (in, "nonce", in->fabric->hash,
+                         json_pack ("{s:I, s:s}", "audit", (json_int_t)id,
+                                    "nonce", nonce));
+    else
+        fprintf (fp, "%s\n", nonce);
     return EXIT_OK;
 }
 
@@ -455,36 +473,39 @@ static const struct verb *const verbs[] = {
                           .help = "a link that is not to be judged",
                           .may = LIST | TAKES_FABRIC,
                           .operands = "[LINK]", .max = 1,
-                          .options = mute_options, .given = &given,
+                          .options = mute_options, .rules = mute_rules,
+                          .given = &given,
                           .run = mute },
     &(const struct verb){ .name = "rebase", .help = "a link that was repaired",
                           .may = LIST | TAKES_FABRIC,
                           .operands = "[LINK]", .max = 1,
-                          .options = rebase_options, .given = &given,
+                          .options = rebase_options,
+                          .rules = rebase_rules, .given = &given,
                           .run = rebase },
     &(const struct verb){ .name = "prune", .help = "forget old audits",
-                          .may = OUT,
-                          .options = prune_options, .given = &given,
+                          .may = TAKES_LEDGER, .options = prune_options,
+                          .rules = prune_rules, .given = &given,
                           .run = prune },
     &(const struct verb){ .name = "export",
                           .help = "everything as JSON, or a baseline",
                           .may = OUT | TAKES_FABRIC,
-                          .options = export_options, .given = &given,
+                          .options = export_options,
+                          .rules = export_rules, .given = &given,
                           .run = export },
     &(const struct verb){ .name = "check", .help = "is the file undamaged",
-                          .may = OUT, .run = check },
+                          .may = TAKES_LEDGER, .run = check },
     &(const struct verb){ .name = "salvage",
                           .help = "copy what can be read of a damaged one",
-                          .may = OUT, .operands = "NEW",
+                          .may = TAKES_LEDGER, .operands = "NEW",
                           .min = 1, .max = 1, .run = salvage },
     &(const struct verb){ .name = "begin",
                           .help = "an audit by other means: its nonce",
-                          .needs = TAKES_FABRIC, .may = OUT,
+                          .needs = TAKES_FABRIC, .may = OUT | TAKES_JSON,
                           .options = begin_options, .given = &given,
                           .run = begin },
-    &(const struct verb){ .name = "add", .help = "... and its result",
+    &(const struct verb){ .name = "add", .help = "the result of such an audit",
                           .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
-                          .may = OUT | TAKES_BASELINES, .run = add },
+                          .may = TAKES_LEDGER | TAKES_BASELINES, .run = add },
     NULL,
 };
 

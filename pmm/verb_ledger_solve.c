@@ -28,6 +28,8 @@
 #include "util/site.h"
 #include "util/sort.h"
 
+#define HALF_LIFE_MIN .001
+
 enum { DAY_S = 24 * 3600, DAYS_MAX = 36500, POINTS_MAX = 1000 };
 
 static struct trends_words {
@@ -38,9 +40,11 @@ static struct trends_words {
 #define FIELD(name) offsetof (struct trends_words, name)
 static const struct opt options[] = {
     { "half-life", 0, "DAYS", opt_double, FIELD (half_life),
-      "what is so much older counts half as much (default: 7)", 0, DAYS_MAX },
+      "what is this much older counts half as much (default: 7)", HALF_LIFE_MIN,
+      DAYS_MAX },
     { "points", 0, "N", opt_int, FIELD (points),
-      "of each link's trend, a half-life apart (default: 4)", 0, POINTS_MAX },
+      "points of each link's trend, a half-life apart (default: 4)", 0,
+      POINTS_MAX },
     { 0 },
 };
 
@@ -250,8 +254,6 @@ static int run (struct inputs *in)
         .half_life_s = given.half_life * DAY_S,
     };
 
-    if (given.half_life == 0)
-        die_input ("--half-life: more than 0 is needed");
     inputs_ledger (in, LEDGER_READ);
     t.ps = need (fabric_pathset_lids (in->fabric, NULL, 0, &fault));
     t.now = need (solve_time (&t, in->ledger, &ageing, false));

@@ -8,6 +8,7 @@
 #include "compare/map/order.h"
 #include "compare/map/talk.h"
 #include "pmm/verb.h"
+#include "util/json.h"
 #include "util/terminal.h"
 #include "util/text.h"
 
@@ -23,25 +24,24 @@ static const struct opt options[] = {
       "latencies of pairs: a series, a check's result, what 'pmm solve "
       "--pairs' wrote, or a matrix" },
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
-      "the job's nodes in Slurm's order, node[01-16], or @FILE (default: "
-      "all)" },
+      "the job's nodes in Slurm's order, " LIST_HELP " (default: all)" },
     { "tasks", 0, "N", opt_int, FIELD (tasks),
-      "at most so many on a node (default: as few as it takes)", .min = 1,
+      "ranks on a node, at most (default: as few as it takes)", .min = 1,
       .max = TALK_RANKS_MAX },
-    { "length", 0, "N", inputs_length, FIELD (length),
-      "by messages of so many bytes (default: the least)" },
+    { "length", 0, "BYTES", inputs_length, FIELD (length),
+      "length of the messages that count (default: the shortest)" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "of the repeats (default: median)", OPT_ROWS (series_stat_names) },
+      "which statistic of the repeats (default: median)",
+      OPT_ROWS (series_stat_names) },
     { 0 },
 };
 
-static void check (const struct inputs *in)
-{
-    if (!given.series == !in->fabric_path)
-        die_input ("where are the nodes? --series FILE or -f FABRIC says it");
-    if ((given.length || given.stat != SERIES_MEDIAN) && !given.series)
-        die_input ("--length and --stat go with --series");
-}
+static const struct opt_rule rules[] = {
+    { NULL, OPT_NEEDS, "series fabric" },
+    { "series fabric", OPT_EXCLUDES, NULL },
+    { "length stat", OPT_NEEDS, "series" },
+    { 0 },
+};
 
 /* Latencies between the nodes; of a fabric, the links between them. */
 static struct infer_matrix *load_hosts (struct inputs *in)
@@ -105,6 +105,30 @@ static void report (const struct rank_order *o, const struct talk *t,
                          " often the best, was not tried\n");
 }
 
+static json_t *cost_json (const struct order_cost *c)
+{
+    return json_pack ("{s:f, s:f, s:f}", "sum", c->sum, "rank", c->rank, "far",
+                      c->far);
+}
+
+static void put_json (struct inputs *in, const struct rank_order *o,
+                      const struct talk *t, const struct infer_matrix *hosts,
+                      int tasks)
+{
+    json_t *node = json_array ();
+
+    for (uint32_t r = 0; r < t->n; r++)
+        json_add (node, json_string (hosts->label[o->node[r]]));
+    inputs_put_json (in, "rank-order", in->fabric ? in->fabric->hash : NULL,
+                     json_pack ("{s:o, s:i, s:s, s:f, s:{s:o, s:o, s:o}}",
+                                "nodes", node, "tasks", tasks, "unit",
+                                given.series ? "ns" : "links", "total",
+                                t->total, "cost", "block",
+                                cost_json (&o->start[ORDER_BLOCK]), "cyclic",
+                                cost_json (&o->start[ORDER_CYCLIC]), "this",
+                                cost_json (&o->cost)));
+}
+
 static int run (struct inputs *in)
 {
     const char *path = in->operand[0];
@@ -116,10 +140,14 @@ static int run (struct inputs *in)
 
     file_close_input (fp);
     need_ok (order_ranks (&o, t, hosts, tasks, &fault));
-    for (uint32_t r = 0; r < t->n; r++)
-        fprintf (inputs_output (in), "%s\n", hosts->label[o.node[r]]);
-    fflush (inputs_output (in));
-    report (&o, t, hosts, tasks);
+    if (in->json)
+        put_json (in, &o, t, hosts, tasks);
+    else {
+        for (uint32_t r = 0; r < t->n; r++)
+            fprintf (inputs_output (in), "%s\n", hosts->label[o.node[r]]);
+        fflush (inputs_output (in));
+        report (&o, t, hosts, tasks);
+    }
     order_clear (&o);
     infer_matrix_destroy (hosts);
     talk_destroy (t);
@@ -129,7 +157,7 @@ static int run (struct inputs *in)
 const struct verb verb_map = {
     .group = VERBS_COMPARE, .name = "map",
     .help = "an order of ranks for srun, by who talks to whom",
-    .may = TAKES_FABRIC | TAKES_OUTPUT,
+    .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT,
     .operands = "GRAPH", .min = 1, .max = 1,
-    .options = options, .given = &given, .check = check, .run = run,
+    .options = options, .given = &given, .rules = rules, .run = run,
 };

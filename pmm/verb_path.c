@@ -151,13 +151,12 @@ static void many_pairs (struct inputs *in)
     file_close_input (fp);
 }
 
-static void check (const struct inputs *in)
-{
-    if (pairs && (in->noperands > 0 || in->json))
-        die_input ("--pairs goes with neither A B nor --json");
-    if (!pairs && in->noperands != 2)
-        die_input ("a path has two ends");
-}
+static const struct opt_rule rules[] = {
+    { NULL, OPT_NEEDS, "A pairs" },
+    { "A", OPT_NEEDS, "B" },
+    { "pairs", OPT_EXCLUDES, "A json" },
+    { 0 },
+};
 
 static int run (struct inputs *in)
 {
@@ -170,5 +169,5 @@ const struct verb verb_path = {
     .help = "the links between two hosts, there and back",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
     .operands = "[A B]", .max = 2,
-    .options = options, .given = &pairs, .check = check, .run = run,
+    .options = options, .given = &pairs, .rules = rules, .run = run,
 };

@@ -30,11 +30,15 @@ static int set_seed (void *data, const char *value, struct error *err)
 #define FIELD(name) offsetof (struct pattern_words, name)
 static const struct opt options[] = {
     { "processes", 'n', "N", opt_int, FIELD (processes),
-      "of N processes (default: 16)" },
+      "how many processes (default: 16)" },
     { "hosts", 0, "N", opt_int, FIELD (hosts),
-      "on N hosts, each the next of them (default: one a process)" },
+      "how many hosts, each with the next processes (default: one a process)" },
     { "seed", 0, "N", set_seed, FIELD (order),
-      "processes and steps in an order by this seed (default: as they come)" },
+      "seed of the order of processes and steps (default: as they come)" },
+    { 0 },
+};
+static const struct opt_rule rules[] = {
+    { "processes hosts seed json", OPT_NEEDS, "PATTERN" },
     { 0 },
 };
 
@@ -126,8 +130,6 @@ static int run (struct inputs *in)
     struct probe *pair;
     FILE *fp;
 
-    if (!name && in->json)
-        die_input ("--json: of which pattern?");
     fp = inputs_output (in);
     for (int k = 0; !name && k < PATTERN_KINDS; k++)
         fprintf (fp, "%-18s %s\n", pattern_name (k), pattern_help (k));
@@ -144,5 +146,5 @@ const struct verb verb_pattern = {
     .group = VERBS_COMPARE, .name = "pattern",
     .help = "the steps of a schedule, to compare by eye",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "[PATTERN]", .max = 1,
-    .options = options, .given = &given, .run = run,
+    .options = options, .rules = rules, .given = &given, .run = run,
 };

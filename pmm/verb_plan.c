@@ -57,8 +57,6 @@ static const struct plan_verb_method *find_method (const char *name)
         if (strcmp (name, methods[i].name) == 0)
             return &methods[i];
 #ifdef HAVE_COMPARISON
-    if (strcmp (name, throughput.name) == 0)
-        return &throughput;
     if (pattern_find (name) >= 0)
         return &schedule;
 #endif
@@ -74,38 +72,58 @@ static struct plan_words {
     int extra_rounds;
     double budget;
     uint64_t seed;
-    bool throughput, base_lids, shuffle, verbose;
+    bool throughput, base_lids, shuffle, verbose, text;
 } given = { .extra_rounds = -1, .seed = 1 };
+
+static const struct plan_verb_method *method (void)
+{
+    return given.throughput ? &throughput
+                            : find_method (given.method ? given.method : "pmm");
+}
+
+static int set_method (void *field, const char *value, struct error *err)
+{
+    if (!find_method (value))
+        return error_input (err, "'%.40s' is not pmm, paper, paper-first or a "
+                                 "pattern; 'pmm pattern' lists these", value);
+    return opt_string (field, value, err);
+}
 
 #define FIELD(name) offsetof (struct plan_words, name)
 static const struct opt options[] = {
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
-      "the job's hosts, node[01-16], or @FILE (default: all)" },
+      "the job's hosts, " LIST_HELP " (default: all)" },
     { "base-lids", 0, NULL, opt_true, FIELD (base_lids),
       "use no other LIDs than the ports' first" },
     { "links", 0, "LIST", opt_string, FIELD (links),
       "determine these links only, NAME/PORT or @FILE" },
-    { "switch", 0, "S", opt_string, FIELD (at),
-      "determine the links of this switch, a GUID or name" },
+    { "switch", 0, "SWITCH", opt_string, FIELD (at),
+      "determine the links of this switch only, a GUID or name" },
     { "separate", 0, "LIST", opt_string, FIELD (suspects),
-      "no plan, but which hosts resolve these links, or @FILE" },
+      "write no plan, but which hosts resolve these links, NAME/PORT or "
+      "@FILE" },
     { "idle", 0, "LIST", opt_string, FIELD (idle),
-      "with --separate: hosts to choose from, or @FILE" },
-    { "method", 0, "pmm|paper|paper-first|PATTERN", opt_string, FIELD (method),
-      "(default: pmm); the others are to compare with" },
+      "hosts to choose from, " LIST_HELP },
+    { "text", 0, NULL, opt_true, FIELD (text),
+      "write which hosts resolve them as text, not JSON" },
+    { "method", 0, "pmm|paper|paper-first|PATTERN", set_method, FIELD (method),
+      "how to plan; others than pmm are to compare with (default: pmm)" },
+#ifdef HAVE_COMPARISON
     { "throughput", 0, NULL, opt_true, FIELD (throughput),
-      "flows that fill links, to see what they carry" },
+      "plan flows that fill links, to see what they carry" },
+#endif
     { "shuffle", 0, NULL, opt_true, FIELD (shuffle),
-      "hosts and steps of a pattern in an order by the seed" },
+      "hosts and steps in an order by the seed" },
     { "extra-rounds", 0, "N", opt_int, FIELD (extra_rounds),
-      "redundant rounds: 2 for all links with pmm, else 0; with"
-      " --throughput, how often more links are filled (default: 1)" },
-    { "budget", 0, "S", opt_double, FIELD (budget),
-      "seconds, about, to look for fewer rounds (default: what pays)", 0,
+      "redundant rounds; with --throughput, how often more links are filled"
+      " (default: 2, for some links and other methods 0; with --throughput 1)"
+      },
+    { "budget", 0, "SECONDS", opt_double, FIELD (budget),
+      "about how long to look for fewer rounds (default: what pays)", 0,
       PLAN_BUDGET_MAX },
     { "seed", 0, "N", opt_u64, FIELD (seed),
-      "of the choices made (default: 1)" },
-    { "check", 0, "PLAN", opt_string, FIELD (check),
+      "seed of random choices (default: 1)" },
+    { "check", 0, "FILE", opt_string, FIELD (check),
       "plan nothing, check this plan" },
     { "verbose", 'v', NULL, opt_true, FIELD (verbose),
       "say in two lines what the plan is, and the bound" },
@@ -113,37 +131,18 @@ static const struct opt options[] = {
 };
 
 /* Options without an effect are an error. */
-static void check (const struct inputs *in)
-{
-    bool part = given.links || given.at;
-    const struct plan_verb_method *method;
-
-    if (given.throughput && given.method)
-        die_input ("--throughput and --method cannot be combined");
-    if (!given.method)
-        given.method = given.throughput ? throughput.name : "pmm";
-    method = find_method (given.method);
-    if (!method)
-        die_input ("--method: %s is not known", given.method);
-    if (given.extra_rounds > method->extra_rounds_max)
-        die_input ("--extra-rounds: more than %d",
-                            method->extra_rounds_max);
-    if (given.shuffle && method != &schedule)
-        die_input ("--shuffle goes with the method of a"
-                            " pattern");
-    if (given.check && (given.hosts || in->output))
-        die_input ("--check goes with neither --hosts nor -o");
-    if (!!given.links + !!given.at + !!given.suspects + !!given.check > 1)
-        die_input ("--links, --switch, --separate and --check"
-                            " cannot be combined");
-    if (given.suspects && !given.idle)
-        die_input ("--separate needs --idle HOSTS");
-    if (given.idle && !given.suspects)
-        die_input ("--idle goes with --separate");
-    if ((part || given.suspects) && method != &methods[0]
-        && (given.suspects || method != &throughput))
-        die_input ("--method goes with plans for all links");
-}
+static const struct opt_rule rules[] = {
+    { "throughput", OPT_EXCLUDES, "method" },
+    { "shuffle", OPT_NEEDS, "method=PATTERN" },
+    { "links switch separate check", OPT_EXCLUDES, NULL },
+    { "links switch separate", OPT_EXCLUDES,
+      "method=paper|paper-first|PATTERN" },
+    { "separate", OPT_EXCLUDES, "throughput" },
+    { "separate", OPT_NEEDS, "idle" },
+    { "idle text", OPT_NEEDS, "separate" },
+    { "check", OPT_EXCLUDES, "hosts output" },
+    { 0 },
+};
 
 /*
  * Parts of a fabric
@@ -364,7 +363,7 @@ static void separate_suspects (struct inputs *in)
 
     in->ps = with_idle (in->fabric, &idle);
     need_ok (separate (in->ps, idle, suspects.v, suspects.n, &s, &fault));
-    if (in->json)
+    if (!given.text)
         inputs_put_json (in, "separation", net->hash,
                          separation_json (net, in->ps, &suspects, &s));
     else
@@ -392,7 +391,7 @@ static struct plan *make_to_compare (struct pathset *ps,
         .nlinks = links->n,
     };
 
-    return find_method (given.method) == &throughput
+    return given.throughput
                ? flows_make (ps, &fill, &fault)
                : schedule_make (ps, pattern_find (given.method), &order,
                                 &fault);
@@ -403,11 +402,11 @@ static struct plan *make_to_compare (struct pathset *ps,
  */
 static void make (struct inputs *in, struct plan_file_extra *extra)
 {
-    const struct plan_verb_method *method = find_method (given.method);
-    bool part = given.links || given.at, flows = method == &throughput;
+    const struct plan_verb_method *by = method ();
+    bool part = given.links || given.at, flows = given.throughput;
     const struct plan_options opts = {
         .extra_rounds = given.extra_rounds >= 0 ? given.extra_rounds
-                        : part && !flows        ? 0 : method->extra_rounds,
+                        : part && !flows        ? 0 : by->extra_rounds,
         .seed = given.seed,
         .budget = given.budget,
     };
@@ -426,11 +425,11 @@ static void make (struct inputs *in, struct plan_file_extra *extra)
     else {
         in->ps = ps;
 #ifdef HAVE_COMPARISON
-        if (!method->make)
+        if (!by->make)
             in->plan = need (make_to_compare (ps, &links, &opts));
         else
 #endif
-            in->plan = need (method->make (ps, &opts, &fault));
+            in->plan = need (by->make (ps, &opts, &fault));
     }
     free (links.v);
     extra->seconds = 1e-9 * (double)(clock_ns () - start);
@@ -599,6 +598,9 @@ static int run (struct inputs *in)
     struct plan_file_extra extra = { 0 };
     struct bound bound = { 0 };
 
+    if (given.extra_rounds > method ()->extra_rounds_max)
+        die_input ("--extra-rounds: more than %d",
+                   method ()->extra_rounds_max);
     if (given.suspects) {
         separate_suspects (in);
         return EXIT_OK;
@@ -622,6 +624,7 @@ static int run (struct inputs *in)
 const struct verb verb_plan = {
     .group = VERBS_REPLAY, .name = "plan",
     .help = "the fewest probes that resolve a job's links",
-    .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
-    .options = options, .given = &given, .check = check, .run = run,
+    .needs = TAKES_FABRIC, .may = TAKES_OUTPUT,
+    .options = options, .given = &given, .rules = rules,
+    .run = run,
 };

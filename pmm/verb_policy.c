@@ -321,7 +321,7 @@ static void print_todo (struct inputs *in, const struct decision *d,
         [POLICY_NONE] = "nothing",
         [POLICY_NOTE] = "see what later audits find",
         [POLICY_WAIT] = "nothing: the service audits it again; at once: pmm "
-                        "audit --nodes",
+                        "audit --hosts",
         [POLICY_DRAIN] = "nothing: the service drains it; at once: pmm policy "
                          "act",
         [POLICY_RESUME] = "nothing: the service resumes it; at once: pmm "
@@ -582,44 +582,136 @@ static void why_running (struct inputs *in, const char *word)
     json_decref (job);
 }
 
+/* What the word names. */
+struct named {
+    uint32_t cable; /* FABRIC_NONE: none */
+    bool number;    /* of an audit or a job; else it is a node */
+    int64_t audit;  /* with the number, or about the job; 0: none */
+};
+
+static struct named find_named (struct inputs *in, const char *word)
+{
+    struct named n = { .cable = find_cable (in->fabric, word) };
+    uint64_t number;
+
+    if (n.cable != FABRIC_NONE
+        || text_u64 (word, 1, INT64_MAX, &number) < 0)
+        return n;
+    n.number = true;
+    if (!why_given.job)
+        n.audit = find_audit (in, number);
+    if (n.audit == 0)
+        n.audit = find_job (in, number);
+    return n;
+}
+
+/* The decision on a node, or those on nodes that the audit suspects. */
+static json_t *nodes_json (struct inputs *in, const struct act_report *r,
+                           const char *name, int64_t audit)
+{
+    json_t *faulty = need (ledger_faulty (in->ledger, r->facts.input.now,
+                                          &fault));
+    json_t *list = json_array ();
+
+    for (size_t i = 0; i < r->decisions.n; i++) {
+        json_t *node = node_json (&r->facts.input, &r->decisions.v[i], faulty);
+
+        if (name ? !strcmp (r->decisions.v[i].node, name) : is_of (node, audit))
+            json_add (list, json_incref (node));
+        json_decref (node);
+    }
+    json_decref (faulty);
+    return list;
+}
+
+static json_t *audits_json (struct inputs *in, uint32_t cable)
+{
+    json_t *found = need (ledger_found (
+        in->ledger, 0, in->fabric->link[cable].id, &fault));
+    json_t *list = json_array (), *v;
+    size_t i;
+
+    json_array_foreach (found, i, v)
+        json_add (list, need (ledger_audit (in->ledger,
+                                            json_int (v, "audit", 0), &fault)));
+    json_decref (found);
+    return list;
+}
+
+/* The facts that the text is made of, and all of them. */
+static json_t *why_json (struct inputs *in, const struct act_report *r,
+                         const char *word, const struct named *n)
+{
+    json_t *nodes, *job;
+    int64_t begun;
+    int rc;
+
+    if (n->cable != FABRIC_NONE)
+        return json_pack ("{s:o, s:o}", "cable",
+                          fabric_link_json (in->fabric, n->cable), "audits",
+                          audits_json (in, n->cable));
+    if (n->audit != 0)
+        return json_pack ("{s:o, s:o}", "audit",
+                          need (ledger_audit (in->ledger, n->audit, &fault)),
+                          "nodes", nodes_json (in, r, NULL, n->audit));
+    if (n->number) {
+        job = controller_job (word, &fault);
+        if (strcmp (json_text (job, "state"), "running"))
+            die_input ("no audit has this number, or is about this job: %s",
+                       word);
+        return json_pack ("{s:o}", "job", job);
+    }
+    nodes = nodes_json (in, r, word, 0);
+    rc = need_ok (ledger_measured (in->ledger, word, &begun, &fault));
+    if (json_array_size (nodes) == 0 && (rc == 0 || r->decisions.n > 0))
+        die_input ("there is no node, job or audit %.63s", word);
+    return json_pack ("{s:o, s:o}", "nodes", nodes, "measured",
+                      rc == 0 ? json_null () : json_integer (begun));
+}
+
 static int why (struct inputs *in)
 {
     const char *word = in->operand[0];
     struct act_report report;
     struct site site;
-    uint64_t number;
-    int64_t id = 0;
+    struct named n;
 
     look (in, &site, &report);
-    if (find_cable (in->fabric, word) != FABRIC_NONE)
-        why_cable (in, find_cable (in->fabric, word));
-    else if (text_u64 (word, 1, INT64_MAX, &number) < 0)
-        why_node (in, &report, word);
-    else {
-        if (!why_given.job)
-            id = find_audit (in, number);
-        if (id == 0)
-            id = find_job (in, number);
-        if (id == 0)
-            why_running (in, word);
-        else
-            why_audit (in, &report, id);
+    n = find_named (in, word);
+    if (in->json) {
+        json_t *facts = why_json (in, &report, word, &n);
+
+        json_put (facts, "remarks", json_strings (report.decisions.remark,
+                                                  report.decisions.nremarks));
+        inputs_put_json (in, "why", in->fabric->hash, facts);
     }
+    else if (n.cable != FABRIC_NONE)
+        why_cable (in, n.cable);
+    else if (!n.number)
+        why_node (in, &report, word);
+    else if (n.audit == 0)
+        why_running (in, word);
+    else
+        why_audit (in, &report, n.audit);
     act_report_clear (&report);
     site_clear (&site);
     return EXIT_OK;
 }
 
-static void say (void *arg, enum policy_kind kind, const char *line)
+/* did: a list of what is done, for JSON; NULL: text. */
+static void say (void *did, enum policy_kind kind, const char *line)
 {
-    (void)arg;
-    (void)kind;
-    puts (line);
+    if (did)
+        json_add (did, json_pack ("{s:s, s:s}", "action",
+                                  policy_kind_name (kind), "text", line));
+    else
+        puts (line);
     fflush (stdout);
 }
 
 static int act (struct inputs *in)
 {
+    json_t *did = in->json ? json_array () : NULL;
     struct act_report report;
     char name[CONTROLLER_NAME];
     struct site site;
@@ -635,9 +727,12 @@ static int act (struct inputs *in)
                    INSTEAD (name));
     in->ledger = need (ledger_open (site.ledger, LEDGER_WRITE, &fault));
     need_ok (act_round (&report, &site, in->ledger, in->fabric,
-                        (int64_t)time (NULL), say, NULL, &fault));
+                        (int64_t)time (NULL), say, did, &fault));
     if (report.busy)
         die_world ("an audit is running, or another acts");
+    if (did)
+        inputs_put_json (in, "acts", in->fabric->hash,
+                         json_pack ("{s:o}", "acts", did));
     status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
     act_report_clear (&report);
     site_clear (&site);
@@ -653,14 +748,15 @@ static const struct verb *const verbs[] = {
                           .operands = "[NODE]", .max = 1, .run = explain },
     &(const struct verb){ .name = "act",
                           .help = "drain, resume and comment, once",
-                          .may = TAKES_CONF, .run = act },
+                          .may = TAKES_CONF | TAKES_JSON, .run = act },
     NULL,
 };
 
 const struct verb verb_why = {
     .group = VERBS_SITE, .name = "why",
     .help = "the story of a node, a cable, a job or an audit, and what to do",
-    .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_COLOUR | TAKES_OUTPUT,
+    .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_JSON | TAKES_COLOUR
+           | TAKES_OUTPUT,
     .operands = "NODE|CABLE|JOBID|AUDIT", .min = 1, .max = 1,
     .options = why_options, .given = &why_given, .run = why,
 };

@@ -15,14 +15,13 @@
 #include "pmm/verb.h"
 #include "util/alloc.h"
 
-#define MUCH .2
-enum { SEED = 1 };
+#define BELOW_MIN .001
 
 static struct rates_words {
     const char *series, *graph, *hosts;
     double much;
     uint64_t seed;
-} given = { .much = MUCH, .seed = SEED };
+} given = { .much = .2, .seed = 1 };
 
 #define FIELD(name) offsetof (struct rates_words, name)
 static const struct opt options[] = {
@@ -30,35 +29,24 @@ static const struct opt options[] = {
       "what the flows of --plan measured: pairs --plan, --exchange both-ways;"
       " without a plan: judge switches by their nodes' edges" },
     { "graph", 0, "TGF", opt_string, FIELD (graph),
-      "without a plan: the switches of pmm infer, not of a snapshot" },
+      "the switches of pmm infer, not of a snapshot" },
     { "below", 0, "SHARE", opt_double, FIELD (much),
-      "with a series: what is slow lacks this share (default: 0.2)" },
+      "what is slow lacks this share of its rate (default: 0.2)",
+      BELOW_MIN, 1 - BELOW_MIN },
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
-      "without a series: the hosts that could send, or @FILE (default: all)" },
+      "the hosts that could send, " LIST_HELP " (default: all)" },
     { "seed", 0, "N", opt_u64, FIELD (seed),
-      "without a series: of the halves and pairs that are looked at"
-      " (default: 1)" },
+      "seed of the halves and pairs that are looked at (default: 1)" },
     { 0 },
 };
 
 /* Options without an effect are an error. */
-static void check (const struct inputs *in)
-{
-    if (in->plan_path && !given.series)
-        die_input ("--plan goes with --series");
-    if (given.series && given.hosts)
-        die_input ("--hosts goes without --series");
-    if (given.series && given.seed != SEED)
-        die_input ("--seed goes without --series");
-    if (!given.series && given.much != MUCH)
-        die_input ("--below goes with --series");
-    if (given.graph && (!given.series || in->plan_path))
-        die_input ("--graph goes with --series, without --plan");
-    if (given.graph && in->fabric_path)
-        die_input ("--graph goes without -f");
-    if (given.much <= 0 || given.much >= 1)
-        die_input ("--below: not between 0 and 1");
-}
+static const struct opt_rule rules[] = {
+    { "plan below graph", OPT_NEEDS, "series" },
+    { "series", OPT_EXCLUDES, "hosts seed" },
+    { "graph", OPT_EXCLUDES, "plan fabric" },
+    { 0 },
+};
 
 /* The last run of exchanges in both directions at once that used the plan, as
  * far as the runs name their method. Pairs that were measured again were
@@ -273,5 +261,5 @@ const struct verb verb_rates = {
     .group = VERBS_COMPARE, .name = "rates",
     .help = "what links carried, and their nominal rates",
     .may = TAKES_FABRIC | TAKES_PLAN | TAKES_JSON | TAKES_OUTPUT,
-    .options = options, .given = &given, .check = check, .run = run,
+    .options = options, .given = &given, .rules = rules, .run = run,
 };

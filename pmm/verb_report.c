@@ -89,17 +89,17 @@ static int opt_since (void *field, const char *value, struct error *err)
 #define FIELD(name) offsetof (struct report_words, name)
 static const struct opt options[] = {
     { "series", 0, "FILE", opt_append, FIELD (series),
-      "with --html: matrices of pairs, with or without a verdict" },
+      "matrices of pairs to show, with or without a verdict" },
     { "sacct", 0, NULL, opt_true, FIELD (sacct),
       "what the comments of jobs say" },
     { "since", 0, "TIME", opt_since, FIELD (since),
-      "of jobs that ended after it: 12h, 7d, a date (default: 30d)" },
+      "only jobs that ended after this: 12h, 7d, a date (default: 30d)" },
     { "html", 0, NULL, opt_true, FIELD (html),
       "the verdict as one HTML file, with what else is given" },
     { "cabling", 0, "FILE", opt_string, FIELD (cabling),
-      "with --html: the table of cables, for their labels" },
+      "the table of cables, for their labels" },
     { "counters", 0, "FILE", opt_string, FIELD (counters),
-      "with --html: what pmm fabric counters wrote" },
+      "the counters that pmm fabric counters wrote" },
     { 0 },
 };
 
@@ -320,25 +320,14 @@ static int report_verdict (struct inputs *in)
     return status;
 }
 
-static void check (const struct inputs *in)
-{
-    bool page = given.cabling || given.counters || in->plan_path
-                || in->samples_path || in->baseline.n > 0 || in->ledger_path
-                || given.series.n > 0;
-
-    if (given.sacct && (in->noperands > 0 || in->fabric_path || given.html))
-        die_input ("--sacct takes neither -f, --html nor a verdict");
-    if (!given.sacct && (in->json || given.since))
-        die_input ("--json and --since go with --sacct");
-    if (!given.html && page)
-        die_input ("--plan, --samples, --baseline, --ledger, --cabling, "
-                   "--counters and --series go with --html");
-    if (in->samples_path && !in->plan_path)
-        die_input ("--samples goes with --plan");
-    if (!given.sacct && in->noperands == 0
-        && (!given.html || given.series.n == 0))
-        die_input ("--sacct, or -f FABRIC and a VERDICT are wanted");
-}
+static const struct opt_rule rules[] = {
+    { NULL, OPT_NEEDS, "VERDICT series sacct" },
+    { "sacct", OPT_EXCLUDES, "VERDICT fabric html" },
+    { "samples", OPT_NEEDS, "plan" },
+    { "json since", OPT_NEEDS, "sacct" },
+    { "plan baseline ledger series cabling counters", OPT_NEEDS, "html" },
+    { 0 },
+};
 
 static int run (struct inputs *in)
 {
@@ -353,5 +342,5 @@ const struct verb verb_report = {
     .may = TAKES_FABRIC | TAKES_JSON | TAKES_COLOUR | TAKES_OUTPUT | TAKES_PLAN
            | TAKES_SAMPLES | TAKES_BASELINES | TAKES_LEDGER,
     .operands = "[VERDICT]", .max = 1,
-    .options = options, .given = &given, .check = check, .run = run,
+    .options = options, .given = &given, .rules = rules, .run = run,
 };

@@ -32,18 +32,24 @@ static const char *const own_times[] = {
 #define FIELD(name) offsetof (struct series_words, name)
 static const struct opt options[] = {
     { "format", 0, SERIES_FORMATS, opt_string, FIELD (to.format),
-      "(default: table); of parus, -o is a prefix" },
+      "what to write; of parus, -o is a prefix (default: table)" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "that tables speak of (default: median)",
+      "which statistic of the repeats tables show (default: median)",
       OPT_ROWS (series_stat_names) },
     { "lengths", 0, "LIST", opt_string, FIELD (lengths),
-      "no others than these: bytes, also 64k, with commas between" },
-    { "run", 0, "N", opt_int, FIELD (run), "only the N-th of all runs" },
+      "only messages of these lengths: bytes, also 64k, with commas between" },
+    { "run", 0, "N", opt_int, FIELD (run), "only run N of all runs" },
     { "own-time", 0, "NAME", NULL, FIELD (own_time),
-      "less the message's time on the wire",
+      "times less a message's own time on the wire",
       OPT_ROWS (own_times) },
     { "append", 0, NULL, opt_true, FIELD (to.append),
-      "after what FILE holds already" },
+      "append to the output" },
+    { 0 },
+};
+static const struct opt_rule rules[] = {
+    { "json", OPT_EXCLUDES, "format" },
+    { "append format=parus", OPT_NEEDS, "output" },
+    { "append", OPT_EXCLUDES, "format=parus" },
     { 0 },
 };
 
@@ -149,6 +155,8 @@ static int run (struct inputs *in)
         if (corrected == 0)
             die_input ("--own-time is that of pairs: there are none");
     }
+    if (in->json)
+        given.to.format = "json";
     given.to.path = in->output;
     given.to.stat = given.stat;
     if (in->output)
@@ -161,7 +169,7 @@ static int run (struct inputs *in)
 const struct verb verb_series = {
     .group = VERBS_COMPARE, .name = "series",
     .help = "what tests of pairs measured, as tables, fits",
-    .may = TAKES_FABRIC | TAKES_OUTPUT, .operands = "FILE...", .min = 1,
-    .max = -1,
-    .options = options, .given = &given, .run = run,
+    .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT,
+    .operands = "FILE...", .min = 1, .max = -1,
+    .options = options, .rules = rules, .given = &given, .run = run,
 };

@@ -473,9 +473,23 @@ static void show (const struct setup *s, const struct item *it)
     }
 }
 
-static int report (struct setup *s)
+static json_t *item_json (const struct setup *s, const struct item *it)
+{
+    return json_pack (
+        "{s:s, s:s, s:s, s:o, s:s?}", "path", it->path, "state",
+        it->state == REFUSED ? "refused"
+        : it->state == THERE ? "there"
+        : given.apply        ? "made"
+                             : "missing",
+        "owner", it->slurms ? s->user.pw_name : "root", "text",
+        it->text ? json_string (it->text) : json_null (), "why",
+        it->state == REFUSED ? it->err.text : NULL);
+}
+
+static int report (struct setup *s, struct inputs *in)
 {
     size_t refused = 0, missing = 0;
+    json_t *items = json_array ();
 
     for (size_t i = 0; i < s->n; i++) {
         look_at (s, &s->v[i]);
@@ -486,8 +500,18 @@ static int report (struct setup *s)
     for (size_t i = 0; i < s->n; i++) {
         if (given.apply && s->v[i].state == MISSING)
             need_ok (make (s, &s->v[i]));
-        show (s, &s->v[i]);
+        if (!in->json)
+            show (s, &s->v[i]);
+        json_add (items, item_json (s, &s->v[i]));
     }
+    if (in->json)
+        inputs_put_json (in, "setup", NULL,
+                         json_pack ("{s:s, s:s, s:b, s:O}", "conf", s->conf,
+                                    "slurm_user", s->user.pw_name, "applied",
+                                    given.apply, "items", items));
+    json_decref (items);
+    if (in->json)
+        return refused > 0 ? EXIT_WORLD : EXIT_OK;
     if (!given.shared && !s->has_conf)
         printf ("note: if not all nodes see %s: pmm setup --shared DIR, on a "
                 "file system that they share\n", s->site.snapshot);
@@ -507,7 +531,7 @@ static int report (struct setup *s)
 /* SlurmUser as slurmctld says, or as --slurm-user or pmm.conf do where it does
  * not answer.
  */
-static void find_user (struct setup *s)
+static void find_user (struct setup *s, bool quiet)
 {
     static char name[CONTROLLER_NAME];
     const char *wanted = given.user ? given.user : s->site.slurm_user;
@@ -519,12 +543,14 @@ static void find_user (struct setup *s)
         && controller_user (&uid, name, &err) == 0) {
         if (given.user && strcmp (given.user, name))
             die_input ("--slurm-user: slurmctld says that it is %s", name);
-        printf ("SlurmUser is %s, as slurmctld says\n", name);
+        if (!quiet)
+            printf ("SlurmUser is %s, as slurmctld says\n", name);
     }
     else {
         snprintf (name, sizeof (name), "%s", wanted);
-        printf ("note: %s; SlurmUser is taken to be %s (--slurm-user)\n",
-                err.text, SHOWN (name));
+        if (!quiet)
+            printf ("note: %s; SlurmUser is taken to be %s (--slurm-user)\n",
+                    err.text, SHOWN (name));
     }
     if (!(pw = getpwnam (name)))
         die_world ("there is no user %s: name SlurmUser by --slurm-user", name);
@@ -563,11 +589,11 @@ static int run (struct inputs *in)
         die_world ("--apply makes directories of several users: run it as "
                    "root");
     read_site (&s, in->conf);
-    find_user (&s);
+    find_user (&s, in->json);
     if (!s.has_conf)
         set_keys (&s);
     list_items (&s);
-    status = report (&s);
+    status = report (&s, in);
     for (size_t i = 0; i < s.n; i++) {
         free (s.v[i].path);
         free (s.v[i].text);
@@ -596,15 +622,15 @@ static const struct opt options[] = {
     { "shared", 0, "DIR", set_shared, FIELD (shared),
       "where snapshot, baseline and verdicts are, for all nodes to see" },
     { "slurm-user", 0, "NAME", opt_string, FIELD (user),
-      "SlurmUser, where slurmctld does not answer" },
+      "the name of SlurmUser, where slurmctld does not answer" },
     { "apply", 0, NULL, opt_true, FIELD (apply),
-      "do it; else only show what would be done" },
+      "do it, not only show what would be done" },
     { 0 },
 };
 
 const struct verb verb_setup = {
     .group = VERBS_SITE, .name = "setup",
     .help = "make the directories and files that a site needs",
-    .may = TAKES_CONF,
+    .may = TAKES_CONF | TAKES_JSON,
     .options = options, .given = &given, .run = run,
 };

@@ -43,34 +43,36 @@ static struct simulate_words {
 #define FIELD(name) offsetof (struct simulate_words, name)
 static const struct opt options[] = {
     { "latency", 0, "FILE|random:MIN:MAX[:SEED]", opt_string, FIELD (latency),
-      "of lines 'LINK ns', or drawn" },
+      "latencies of links: lines 'LINK ns', or drawn" },
     { "slow", 0, "LINK=+NS", opt_append, FIELD (slow),
-      "add this much to one; may be given several times" },
+      "a slow link, by NS; may be given several times" },
     { "slow-oneway", 0, "PORT=+NS", opt_append, FIELD (oneway),
-      "the same, of messages that leave by this port only" },
+      "a link that is slow for messages that leave by this port" },
     { "slow-switch", 0, "SWITCH=+NS", opt_append, FIELD (slow_switch),
-      "the same, of all links of a switch" },
+      "a switch whose links are slow" },
     { "slow-host", 0, "HOST=+NS", opt_append, FIELD (slow_host),
-      "a host's software: of all its round trips, and its loopback" },
+      "a host whose software is slow: all its round trips, its loopback, too" },
     { "misroute", 0, "SWITCH:HOST=PORT", opt_append, FIELD (misroute),
-      "in truth the switch sends what is for HOST by this port" },
+      "a switch that in truth sends what is for HOST by this port" },
     { "rate", 0, "LINK=GBPS", opt_append, FIELD (rate),
-      "of a --throughput plan: in truth one carries no more" },
+      "a link that in truth carries no more, for a plan of flows" },
     { "spread", 0, "NS", opt_double, FIELD (spread),
-      "of cables' lengths: each is longer by up to this much" },
+      "spread of cables' lengths: each is longer by up to NS" },
     { "busy", 0, "SHARE:P:NS", opt_string, FIELD (busy),
-      "on this share of the links others make messages wait" },
+      "others' traffic: on this SHARE of the links, messages wait with chance "
+      "P" },
     { "noise", 0, "NS|NAME", opt_string, FIELD (noise),
       "standard deviation of one RTT, or a day like a site's (default: 0)" },
     { "outliers", 0, "P:NS", opt_string, FIELD (outliers),
-      "this share takes longer by an exponential of mean NS" },
+      "share of round trips that take longer, by an exponential of mean NS" },
     { "loopback", 0, "NS", opt_double, FIELD (loopback),
       "what a host's message to itself takes; 0: no loopbacks"
       " (default: 600)", 0, LATENCY_MAX_NS },
     { "repeats", 0, "N", opt_int, FIELD (repeats),
-      "of each probe from either side (default: 5)", 1, REPEATS_MAX },
+      "round trips of each probe from either side (default: 5)", 1,
+      REPEATS_MAX },
     { "seed", 0, "N", opt_u64, FIELD (seed),
-      "of noise and outliers (default: 1)" },
+      "seed of noise and outliers (default: 1)" },
     { 0 },
 };
 
@@ -408,7 +410,7 @@ static void run_probes (struct inputs *in)
     struct truth t = { 0 };
 
     if (given.rate.n > 0)
-        die_input ("--rate goes with a plan of method throughput");
+        die_input ("--rate needs a plan of flows: pmm plan --throughput");
     if (given.outliers && parse_numbers (given.outliers, max, 2, outliers) < 0)
         die_input ("--outliers %.80s: expected SHARE:NS", given.outliers);
     opts.outlier_share = outliers[0];
@@ -464,8 +466,8 @@ static void run_flows (struct inputs *in)
         || given.oneway.n > 0 || given.slow_switch.n > 0
         || given.slow_host.n > 0 || given.misroute.n > 0 || given.noise
         || given.spread > 0)
-        die_input ("the plan is of flows, which have no latency: of what is "
-                   "different in truth, --rate alone goes with it");
+        die_input ("the plan is of flows, which have no latency: --rate "
+                   "alone can be combined with it");
     if (!across_known (in->ps))
         die_input ("the snapshot has no link's width and speed, which flows "
                    "could have");

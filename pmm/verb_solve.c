@@ -27,13 +27,13 @@ static struct solve_words {
 #define FIELD(name) offsetof (struct solve_words, name)
 static const struct opt options[] = {
     { "quantile", 0, "NAME", NULL, FIELD (quantile),
-      "of the repeats (default: median)",
+      "which of a probe's repeats count (default: median)",
       OPT_ROWS (quantiles) },
     { "robust", 0, "NAME", NULL, FIELD (robust),
       "let rows that do not fit count less (default: none)",
       OPT_ROWS (robusts) },
     { "pairs", 0, NULL, opt_true, FIELD (pairs),
-      "the RTT of every pair as well" },
+      "write the RTT of every pair as well" },
     { 0 },
 };
 

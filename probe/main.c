@@ -283,9 +283,9 @@ static const struct opt args_options[] = {
     { "nonce", 0, "HEX", set_nonce, FIELD (nonce),
       "the run's name in the result record" },
     { "output", 0, "DIR", opt_string, FIELD (lead.output),
-      "leave plan.json, samples.json, verdict.json there" },
+      "the directory to leave plan.json, samples.json and verdict.json in" },
     { "result", 0, "FILE", opt_string, FIELD (lead.result),
-      "leave status, verdict and pairs in one file" },
+      "the file to leave status, verdict and pairs in" },
     { "plan", 0, "FILE", opt_string, FIELD (lead.plan), "measure this plan" },
     { "repeats", 0, "N", opt_string, FIELD (repeats),
       "round trips of a probe from either side" },
@@ -299,7 +299,7 @@ static const struct opt args_options[] = {
       "print plan and ports as well, for pmm audit" },
     { "about", 0, NULL, opt_true, FIELD (about),
       "measure nothing; print what this node has for it, for pmm doctor" },
-    { "version", 'V', NULL, show_version, 0, "tell the version" },
+    { "version", 'V', NULL, show_version, 0, "print the version" },
     { 0 },
 };
 
@@ -337,7 +337,7 @@ static int parse (struct probe_args *a, int argc, char *argv[],
     if (argc > 1 && argv[1][0] != '-')
         return error_input (err, "unknown test '%.40s'; 'pmm-probe --help' "
                                  "lists them", argv[1]);
-    if ((rc = options_get (group, argc, argv, err)) < 0) {
+    if ((rc = options_get (group, NULL, argc, argv, err)) < 0) {
         if (rc == OPTIONS_HELP)
             help (group);
         return rc;

@@ -267,11 +267,12 @@ void roster_destroy (struct roster *r)
 
 const struct opt step_options[] = {
     { "conf", 0, "FILE", opt_string, FIELD (conf),
-      "read FILE, not " PMM_CONF_PATH },
+      "a file to read instead of " PMM_CONF_PATH },
     { "set", 0, "KEY=VALUE", opt_append, FIELD (set),
-      "set an option of pmm.conf(5) (repeatable)" },
+      "a line of pmm.conf(5) to add; may be given several times" },
     { "coord", 0, "NAME", opt_string, FIELD (coordination),
-      "auto, pmix, pmi2, or local:RANK:SIZE:HOST:SOCKET" },
+      "how processes meet: auto, pmix, pmi2 or local:RANK:SIZE:HOST:SOCKET "
+      "(default: auto)" },
     { 0 },
 };
 

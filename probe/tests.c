@@ -38,7 +38,7 @@ struct tests {
 
 static const struct opt tests_options[] = {
     { "timeout", 0, "SECONDS", opt_int, offsetof (struct tests, timeout_s),
-      "give up after this long [3600]" },
+      "give up after this long (default: 3600)" },
     { 0 },
 };
 

@@ -82,7 +82,7 @@ audit () { as_slurm "$workdir/bin/pmm" audit --conf "$workdir/conf" "$@"; }
 try ()
 {
     local out
-    out=$(audit --nodes "$nodes" "$@" 2>&1)
+    out=$(audit --hosts "$nodes" "$@" 2>&1)
     echo "$? $out"
 }
 ledger () { as_slurm "$workdir/bin/pmm" ledger "$1" -L state/ledger "${@:2}"; }

@@ -57,7 +57,7 @@ sed -i "s|^exec |&valgrind -q --leak-check=no --log-file=$workdir/logs/probe.%p 
     bin/probe
 as_slurm valgrind -q --leak-check=no --log-file="$workdir/logs/audit.%p" \
     "$workdir/bin/pmm" audit --conf "$workdir/conf" \
-    --nodes h0001,h0002,h0005,h0009 >said 2>&1
+    --hosts h0001,h0002,h0005,h0009 >said 2>&1
 is "$?" 0 "an audit of four nodes" || diag "$(<said)"
 ls logs/probe.* >probes
 is "$(wc -l <probes)" 4 "... with four probes"

@@ -49,7 +49,7 @@ compare ()
             <(page "$1" | tags | named))" "" "... and no others"
 }
 
-everywhere="--help --version --output --fabric --conf --format --json"
+everywhere="--help --version --output --fabric --conf --json"
 like "$(pmm --help | verbs)" "series" "pmm --help lists the verbs"
 "$srcdir/man/options.sh" pmm >"$workdir/options"
 is "$(awk -F'\t' 'NR == FNR { is[$1]; next } $1 in is' "$workdir/options" \
@@ -65,7 +65,7 @@ done | sort -u | xargs awk -F'\t' '
             page[$1] = $2
             found[above]
         }
-        else
+        else if ($3 != "+")
             option[$1 "\t" $3]
         next
     }
@@ -103,6 +103,140 @@ compare pmm-probe.1 pmm-probe "pmm-probe pairs" "pmm-probe topology" \
 probe=$(compgen -G "$builddir/probe/mpi/pmm-probe-mpi.*[a-z]" | head -n 1)
 [ -z "$probe" ] || compare pmm-probe-mpi.1 "$probe operations"
 
+# Verbs write text, and JSON with --json. Others write a file of the pipeline, which
+# is JSON, or one that other programs read; or have nothing to write.
+is "$(awk -F'\t' '
+    $3 == "json" || $3 == "text" { has[$1] = $3 }
+    $3 == "output" { writes[$1] }
+    $3 == "" { all[++n] = $1; above = $1; sub (/ [^ ]*$/, "", above); of[above] }
+    END {
+        for (i = 1; i <= n; i++)
+            if (has[all[i]] != "json" && !(all[i] in of))
+                print all[i], has[all[i]], all[i] in writes ? "-o" : ""
+    }' "$srcdir/man/options" | sed 's/  */ /g; s/ $//')" \
+"pmm check
+pmm ledger prune
+pmm ledger export -o
+pmm ledger check
+pmm ledger salvage
+pmm ledger add
+pmm fabric read -o
+pmm fabric counters -o
+pmm fabric generate fat-tree -o
+pmm fabric generate dragonfly -o
+pmm fabric generate slimfly -o
+pmm fabric generate irregular -o
+pmm fabric import -o
+pmm fabric export -o
+pmm plan text -o
+pmm simulate -o
+pmm solve -o
+pmm judge text -o
+pmm confirm -o
+pmm export -o" "who has no --json"
+is "$(awk -F'\t' '$3 == "format" && $4 ~ /^[a-z]*\|?[a-z]*$/ ||
+    $5 ~ /\[[^]]*[^]0-9x-][^]]*\]/ || $5 ~ /not given|absent/' \
+    "$srcdir/man/options")" "" "--format has a choice; defaults are in parentheses"
+is "$(awk -F'\t' '$3 == "hosts" && $4 == "LIST" && $5 !~ /node\[01-16\] or @FILE/' \
+    "$srcdir/man/options")" "" "lists of hosts are as Slurm writes them, or a file"
+[[ $(pmm help fabric; pmm fabric netdis 2>&1) != *netdisc* ]]
+ok $? "what is for pmm itself is not shown"
+like "$(pmm fabric netdisc 2>&1) $?" '(fabric read alone|libraries).* [23]$' \
+    "... but is there"
+
+# The sentences on what goes together: each is said, with status 2, to who breaks it.
+
+# split LIST: the words of "A, --b C or --d", a line each
+split () { sed 's/, \| and \| or /\n/g' <<<"$1"; }
+
+# value VERB WORD: as it is given on the command line, of choices the first
+value ()
+{
+    local name=${2%% *} arg=${2#* }
+    if [[ $name != --* ]]; then
+        echo x
+        return
+    elif [ "$name" = "$arg" ] || [[ $arg != [a-z]* && $arg != *PATTERN ]]; then
+        arg=$(awk -F'\t' -v verb="$1" -v name="${name#--}" \
+            '$1 == verb && $3 == name { print $4 }' "$srcdir/man/options")
+    fi
+    case $arg in
+    '') ;;
+    PATTERN) arg=ring ;;
+    [a-z]*) arg=${arg%%|*} ;;
+    *'|'*) arg=x ;;
+    TIME) arg=1d ;;
+    SHARE) arg=.1 ;;
+    N) arg=4 ;;
+    *) arg=1 ;;
+    esac
+    echo "$name${arg:+ $arg}"
+}
+
+# said VERB WORD: as it is in the sentence to who gave it
+said () { [[ $2 == *[a-z]' '[a-z]* ]] && value "$1" "$2" || echo "${2%% [A-Z]*}"; }
+
+# given VERB SENTENCE WORD...: run with these, and with what the verb needs, and
+# compare
+given ()
+{
+    local verb=$1 sentence=$2 words='' word said
+    shift 2
+    for word; do
+        words+=" $(value "$verb" "$word")"
+    done
+    # what the verb needs: rather not what the sentence is about
+    if [ "${needed[$verb]}" ] && [[ $'\n'"${needed[$verb]}" != *$'\n'"${1%% *}"* ]]
+    then
+        while read -r word; do
+            [[ $sentence == *"${word%% *}"* ]] || break
+        done <<<"${needed[$verb]}"
+        words+=" $(value "$verb" "${word:-${needed[$verb]%%$'\n'*}}")"
+    fi
+    # shellcheck disable=SC2086
+    said="$($verb$words 2>&1) $?"
+    # pmm export: another sentence may come first
+    [ "$said" = "$verb: $sentence 2" ] || [[ $verb == "pmm export" &&
+        $said =~ (needs|with)\ .*\ 2$ ]] ||
+        echo "$verb$words: not: $sentence"
+}
+
+declare -A needed
+while IFS=$'\t' read -r verb sentence; do
+    [[ $sentence != *' is needed' ]] ||
+        needed[$verb]=$(split "${sentence% is needed}")
+done < <(sed -nE 's/^([^\t]*)\t+\+\t+/\1\t/p' "$srcdir/man/options")
+rules=0
+while IFS=$'\t' read -r verb sentence; do
+    ((++rules))
+    [ -z "$(comm -23 <(named <<<"$sentence") \
+        <(awk -F'\t' -v verb="$verb" '$1 == verb { print "--" $3 }' \
+            "$srcdir/man/options" | sort))" ] || echo "$verb: option in: $sentence"
+    case $sentence in
+    *' is needed')
+        [[ $($verb 2>&1) == *" is missing" ]] || echo "$verb: $sentence" ;;
+    'Only one of '*)
+        mapfile -t of < <(split "$(sed 's/Only one of //; s/ can be given//' \
+            <<<"$sentence")")
+        given "$verb" "$(said "$verb" "${of[0]}") cannot be combined with $(
+            said "$verb" "${of[1]}")" "${of[0]}" "${of[1]}" ;;
+    *' cannot be combined with '*)
+        split "${sentence%% cannot *}" | while read -r a; do
+            split "${sentence#* combined with }" | while read -r b; do
+                given "$verb" "$(said "$verb" "$a") cannot be combined with $(
+                    said "$verb" "$b")" "$a" "$b"
+            done
+        done ;;
+    *)
+        split "${sentence%% need*}" | while read -r a; do
+            given "$verb" "$(said "$verb" "$a") needs ${sentence#* need* }" "$a"
+        done ;;
+    esac
+done < <(sed -nE 's/^([^\t]*)\t+\+\t+/\1\t/p' "$srcdir/man/options") \
+    >"$workdir/wrong"
+like "$rules" '^[0-9]{2}$' "there are sentences on what goes together: $rules"
+is "$(<"$workdir/wrong")" "" "... and each is said"
+
 # What is no verb is shown clean, and short.
 for words in "" "fabric " "fabric generate " "ledger " "policy "; do
     # shellcheck disable=SC2086
@@ -130,20 +264,22 @@ EOF
 # Completion, in shells on a terminal: what is typed, with tabs, and what is run.
 typed='pmm fabr	rea	--publ	 --ti	5
 pmm fabric generate fat-tree --routing dm	 --lm	3
-pmm judge -f sam	 --format j	
-pmm judge --format=j	
+pmm infer lat --format j	
+pmm infer --format=j	
 pmm help pla	--me	pap	
 pmm help ledger tr	
 pmm-probe pai	 --for	fi	
+pmm judge -f sam	 --plan sam	
 pmm-emu --sock	sa	
 '
 expected='pmm fabric read --publish --timeout 5
 pmm fabric generate fat-tree --routing dmodk --lmc 3
-pmm judge -f sample --format json
-pmm judge --format json
+pmm infer lat --format json
+pmm infer --format json
 pmm help plan --method paper
 pmm help ledger trend
 pmm-probe pairs --format fit
+pmm judge -f sample --plan sample
 pmm-emu --socket sample'
 
 # complete_in SHELL...: the commands that are run
@@ -191,7 +327,7 @@ done
 # The sample has each key and its default, as pmm-probe tells them.
 pmm-probe --help | sed -nE '1,/^Keys/d
     /^  (Conf|Hooks) /d
-    s/^  ([A-Za-z]+) +(.*) \[(.*)\]$/# \2\n#\1 = \3/; t print
+    s/^  ([A-Za-z]+) +(.*) \(default: (.*)\)$/# \2\n#\1 = \3/; t print
     s/^  ([A-Za-z]+) +(.*)$/# \2\n#\1 =/; t print
     d; :print p' >"$workdir/keys"
 is "$(sed -n '/^## /,$ { /^## /d; /./p }' "$builddir/contrib/samples/pmm.conf" \

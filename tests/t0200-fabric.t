@@ -139,16 +139,11 @@ is "$? $(<err)" "2 pmm path: some:2: not in the fabric: h0999" "no such pair"
 [[ ! -e pairs.out ]]
 ok $? "... and no file"
 pmm path h0001 h0002 2>err
-like "$? $(<err)" "^2 pmm path: -f FABRIC is missing, and there is no /" \
+like "$? $(<err)" "^2 pmm path: --fabric FILE is missing, and there is no /" \
     "no fabric given"
 echo "Snapshot = $PWD/again" >pmm.conf
 is "$(pmm path --conf pmm.conf h0001 h0002)" "$(pmm path -f again h0001 h0002)" \
     "no -f: the Snapshot of pmm.conf"
-is "$(pmm path -f again h0001 h0002 --format json)" \
-    "$(pmm path -f again h0001 h0002 --json)" "--format json is --json"
-pmm path -f again h0001 h0002 --format xml 2>err
-is "$? $(<err)" "2 pmm path: --format: 'xml' is none of text, json" \
-    "no such format"
 head -c 5000 again | pmm fabric show -f - 2>err
 is "$?" 2 "a snapshot cut short: exit 2"
 like "$(<err)" '^pmm fabric show: standard input:[0-9]+: the file is cut short$' \

@@ -93,7 +93,7 @@ on_host h0001 pmm fabric read --hosts "$list" --hint ./whole --max-smps 20 \
     -o again 2>err
 is "$?" 3 "a limit: $(<err)"
 pmm fabric read --hint whole -o again 2>err
-is "$? $(<err)" "2 pmm fabric read: --hint goes with --hosts" "a hint alone"
+is "$? $(<err)" "2 pmm fabric read: --hint needs --hosts LIST" "a hint alone"
 on_host h0001 pmm fabric read --hosts h0001 --hint ./err -o again 2>err2
 is "$?" 2 "a hint that is no snapshot: $(<err2)"
 

@@ -101,7 +101,7 @@ is "$(pmm fabric check -f net)" "$(<out)" "... by -f"
 pmm fabric check net fts >out
 like "$? $(<out)" "^0 .*next: nothing is wrong here" "... with its tables"
 pmm fabric check -f net fts >out 2>err
-is "$? $(<err)" "2 pmm fabric check: -f and fts are both given" "... not by both"
+is "$? $(<err)" "2 pmm fabric check: --fabric cannot be combined with FILE" "... not by both"
 pmm fabric show net fts >out
 is "$(sed -n 2,3p out)" "$(pmm fabric show -f net,fts | sed -n 2,3p)" \
     "others take files, too"

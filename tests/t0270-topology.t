@@ -85,16 +85,16 @@ nodes (h0008), and no job with others gets them: pmm fabric export --format \
 topology.conf; or add them to a switch" "the doctor names it"
 
 # Chosen hosts and rails, and what is refused.
-pmm fabric export -f rails --format topology.conf --hosts 'h[0001-0003,0019]' \
+pmm fabric export -f rails --format topology.conf --hosts 'h[0001-0003,0019-0020]' \
     --rails mlx5_1 2>said | grep ^Switch >chosen
 is "$(<chosen)" "$(pmm fabric export -f rails --format topology.yaml \
-    --hosts 'h[0001-0003,0019]' --rails 'mlx5_[1-7]/1' 2>/dev/null |
+    --hosts 'h[0001-0003,0019-0020]' --rails 'mlx5_[1-7]/1' 2>/dev/null |
     awk -F'"' '/switch:/ { name = $2 } /nodes:/ { print "SwitchName=" name \
         " Nodes=" $2 } /children:/ { print "SwitchName=" name " Switches=" $2 }
         /block_sizes/ { exit }')" "topology.yaml has the same tree"
 is "$(head -n 1 chosen)" "SwitchName=s1-0002 Nodes=h[0001-0003]" \
     "by the rail that was asked for"
-is "$(<said)" "pmm fabric export: not in the snapshot: h0019" \
+is "$(<said)" "pmm fabric export: not in the snapshot: h[0019-0020]" \
     "... and says whom it does not know"
 pmm fabric export -f rails --format topology.yaml --rails mlx4_0 2>said
 is "$? $(<said)" "2 pmm fabric export: --rails: no host has any of mlx4_0" \

@@ -84,15 +84,15 @@ tampered 'there are none' 'del (.combined)'
 tampered 'targets: missing' 'del (.targets)'
 
 pmm plan -f fabric --separate "$(ids h0003 h0128)" --hosts h0003,h0128 \
-    --idle 'h[0004-0060]' --json -o answer
+    --idle 'h[0004-0060]' -o answer
 is "$(jq -c '[.sets_before, (.sets | length), (.extra_hosts | length) < 5]' \
     answer)" '[1,6,true]' "hosts that tell six suspects apart"
 pmm plan -f fabric --separate "$(ids h0003 h0128)" --hosts h0003,h0128 \
-    --idle 'h[0004-0060]' >text
+    --idle 'h[0004-0060]' --text >text
 is "$(grep -c ^add text)" "$(jq '.extra_hosts | length' answer)" \
     "the same as text"
 pmm plan -f fabric --separate "$(ids h0003 h0128)" --hosts h0003,h0128 \
-    --idle 'h0127' >text
+    --idle 'h0127' --text >text
 like "$(cat text)" "not resolved, whichever of these hosts is added: .* .*" \
     "what stays together is said"
 
@@ -121,7 +121,7 @@ refuses 2 'no path between these hosts crosses' --links h0001/1 \
 refuses 2 'no path between these hosts crosses' --links h0001/1 --hosts h0001
 refuses 2 'cannot be combined' --links h0001/1 --switch "$guid"
 refuses 2 'needs --idle' --separate h0001/1
-refuses 2 'goes with --separate' --idle h0001
+refuses 2 '--idle needs --separate LIST' --idle h0001
 refuses 2 'no link h0999/1' --separate h0999/1 --idle h0001
 refuses 2 'h0999' --separate h0001/1 --idle h0999
 refuses 2 'h0001 is there twice' --separate h0001/1 --hosts h0001 --idle h0001

@@ -122,7 +122,7 @@ is $? 1 "a run of some nodes does not replace what is known of all"
 like "$(<said)" 'not published: the run lacks [0-9]+ links that /.*/baseline.json has: measure all' \
     "... in a sentence"
 baseline publish healthy -L site/ledger 2>said
-is "$? $(<said)" "2 pmm baseline publish: --ledger goes without a run: either the ledger's audits are published, or the run is" \
+is "$? $(<said)" "2 pmm baseline publish: --ledger cannot be combined with DIRECTORY" \
     "a run and a ledger"
 baseline publish 2>/dev/null
 is $? 2 "and a ledger that there is not"
@@ -140,6 +140,9 @@ enter ()
         --samples samples --baseline kept >/dev/null
 }
 enter healthy
+is "$(pmm ledger begin -L another -f fabric --json |
+    jq -c '[.kind, .audit, (.nonce | length > 0)]')" '["nonce",1,true]' \
+    "a nonce as JSON, too"
 enter again
 out=$(baseline publish)
 is $? 0 "the ledger's is published"

@@ -12,7 +12,7 @@
 # shellcheck source=audit.sh
 . "$srcdir/tests/audit.sh"
 
-out=$(audit --nodes "$nodes,stranger" --json 2>stderr)
+out=$(audit --hosts "$nodes,stranger" --json 2>stderr)
 is $? 0 "an audit of healthy cables"
 is "$(<stderr)" "pmm audit: not in the snapshot, and left out: stranger" \
     "... of those that are in the snapshot"
@@ -24,9 +24,9 @@ is "$(jq -c '.counters[] | [.name, .value]' <<<"$out")" \
 like "$(jq -r '.limits[]' <<<"$out")" \
     'measured on service level 1: on 0, adaptive routing is on at [0-9]+ switches' \
     "... and on which service level they were taken, and why"
-like "$(audit --nodes h0001,nobody 2>/dev/null)" \
+like "$(audit --hosts h0001,nobody 2>/dev/null)" \
     '^not audited: fewer than two nodes' "one node is none to audit"
-audit --nodes "$nodes" >said 2>&1 && within 60 idle 6
+audit --hosts "$nodes" >said 2>&1 && within 60 idle 6
 ok $? "another one" || diag "$(cat said; sinfo -N)"
 act steps
 as_slurm TERM=xterm script -qec \
@@ -43,7 +43,7 @@ is "$(cut -d' ' -f1-3 <<<"$out" | xargs)" "audit 4 OK audit 5 OK" \
 
 act forge
 within 60 idle 6
-out=$(audit --nodes "$nodes" --json)
+out=$(audit --hosts "$nodes" --json)
 is "$? $(jq -c '[.status, .signs, (.counters[] | [.name, .value])]' \
     <<<"$out")" '0 ["OK",[],["SymbolErrorCounter",7]]' \
     "a node is not believed about another one's port"
@@ -54,7 +54,7 @@ act measure
 within 60 idle 6
 emu slow h0005/1 +1000
 echo 900 >symbols
-out=$(audit --nodes "$nodes" --json)
+out=$(audit --hosts "$nodes" --json)
 is $? 1 "a cable gets slow: FAIL"
 is "$(jq -c '[.findings[] | [.level, .basis, (.suspects | length)]]' \
     <<<"$out")" '[["FAIL","baseline",1]]' "... against the baseline"
@@ -65,7 +65,7 @@ is "$(jq -c '.signs[] | [.link, .host, .kind]' <<<"$out")" \
 as_slurm scontrol update nodename=h0005 state=drain \
     reason='pmm: host end h0005'
 within 20 eval '[[ $(sinfo -h -N -p main -n h0005 -o %T) == drained ]]'
-audit --nodes "$nodes" >said
+audit --hosts "$nodes" >said
 is "$? $(cut -d' ' -f1-3 said)" "1 audit 8 FAIL" "drained, it is measured"
 is "$(cd reports && echo *)" \
     "audit-6.html audit-7.html audit-8.html" "pages of the last audits"
@@ -83,7 +83,7 @@ jq -c --arg link "$(pmm path -f fabric --json h0006 h0001 |
     jq -r '.forward[0]')" '{kind: "link-check", version: 1, fabric,
     time: (now | floor), findings: [{link: $link, sign: "width"}],
     waits: []}' < <(pmm fabric show -f fabric --json) >state/signs
-out=$(audit --nodes "$nodes" --json)
+out=$(audit --hosts "$nodes" --json)
 is "$? $(jq -c '[.id, .status]' <<<"$out")" '3 [9,"UNKNOWN"]' \
     "... and does not FAIL while others flood its node"
 is "$(jq -r '.findings[] | select(.level == "UNKNOWN") | .why' <<<"$out")" \
@@ -97,7 +97,7 @@ emu heal all
 is "$(try --json | sed 's/^0 //' | jq -c '[.status, (.hosts | length)]')" \
     '["OK",6]' "... until the cable is repaired"
 within 20 idle 5
-like "$(audit --drained) $(audit --nodes h0005)" \
+like "$(audit --drained) $(audit --hosts h0005)" \
     '^audit 11 OK .* 6 nodes.* fewer than two nodes' "... with idle partners, not alone"
 scontrol update nodename=h0005 state=resume
 within 20 idle 6

@@ -38,7 +38,7 @@ like "$(try)" '^0 .*searching.*left out: h0006.*audit [0-9]+ OK .* 5 nodes' \
 act once
 within 20 idle 6
 sed 's|state/ledger|state/other|' conf >conf.other
-like "$(as_slurm bin/pmm audit --conf "$workdir/conf.other" --nodes "$nodes" 2>&1)
+like "$(as_slurm bin/pmm audit --conf "$workdir/conf.other" --hosts "$nodes" 2>&1)
 $(pmm ledger missed -L state/other --json | jq -c .faulty)" \
     'searching for the node.*not measured.*[{][}]$' \
     "what does not happen again is no node's fault"
@@ -68,7 +68,7 @@ conf $((40 * patience)) >conf
 
 rm go
 act slow
-audit --nodes "$nodes" >/dev/null 2>&1 &
+audit --hosts "$nodes" >/dev/null 2>&1 &
 within 20 auditing
 kill -KILL "$(pgrep -f -x "$workdir/bin/pmm .*")"
 wait $! 2>/dev/null

@@ -55,7 +55,7 @@ audit ()
     local status
     within 10 ended
     within 10 later_on
-    pmm_slurm audit --nodes "$1"
+    pmm_slurm audit --hosts "$1"
     status=$?
     before=$(now_ms)
     return $status
@@ -103,6 +103,12 @@ is "$(pmm_slurm why "$(pmm_slurm why "$link" | sed -n '1s/ -- .*//p')")" \
     "$(pmm_slurm why "$link")" "... by the name of its port"
 like "$(pmm_slurm why 4)" "^audit 4 .* FAIL .*h0005: note: .*do: reseat h0005's cable " \
     "... for an audit, too"
+is "$(pmm_slurm why h0005 --json | jq -c '[.kind, .nodes[0].node, .measured > 0]')" \
+    '["why","h0005",true]' "as JSON: for a node"
+is "$(pmm_slurm why "$link" --json | jq -c '[(.audits | length), .cable.a.port > 0]')" \
+    '[2,true]' "... for a cable"
+is "$(pmm_slurm why 4 --json | jq -c '[.audit.id, .nodes[0].node]')" \
+    '[4,"h0005"]' "... for an audit"
 is "$(pmm_slurm policy explain --json | jq -c '[.action, .after, .stopped,
     [.nodes[] | [.node, .decision, .link, (.findings | length)]]]')" \
     "[\"report\",4,false,[[\"h0005\",\"note\",\"$link\",3]]]" "as JSON, too"

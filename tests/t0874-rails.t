@@ -50,7 +50,7 @@ audit ()
 {
     sleep 1
     within 20 ended
-    pmm_slurm audit --nodes "$1" 2>&1
+    pmm_slurm audit --hosts "$1" 2>&1
 }
 # job NODE OPTION...: a job of one node, of an ordinary user
 job ()

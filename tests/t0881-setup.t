@@ -35,6 +35,11 @@ like "$said" 'next: .*--apply$' "... and how to have it done"
 like "$said" 'note: .*SlurmUser is taken to be slurm' \
     "... whom it takes for SlurmUser"
 
+is "$(pmm setup --shared "$workdir/shared/pmm" --json | jq -c '[.kind, .slurm_user,
+    .applied, (.items[] | select (.path | endswith ("shared/pmm")) |
+    [.state, .owner, .why])]')" \
+    '["setup","slurm",false,["missing","slurm",null]]' "as JSON, too"
+
 # Then it does it.
 said=$(umask 077; setup --shared "$workdir/shared/pmm" --apply)
 is $? 0 "it does it"

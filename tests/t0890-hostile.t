@@ -64,7 +64,7 @@ audits=0
 audit ()
 {
     ((audits++))
-    as_slurm bin/pmm audit --conf "$workdir/pmm.conf" --nodes $nodes 2>&1
+    as_slurm bin/pmm audit --conf "$workdir/pmm.conf" --hosts $nodes 2>&1
 }
 act () { as_slurm bin/pmm policy act --conf "$workdir/pmm.conf" 2>&1; }
 ledger () { as_slurm bin/pmm ledger "$1" -L state/ledger "${@:2}"; }

@@ -99,11 +99,11 @@ refuse 'not a pattern' pmm pattern two-factor
 refuse '2 to 65535' pmm pattern ring -n 1
 refuse 'hosts 1 to as many' pmm pattern ring -n 4 --hosts 5
 refuse 'hosts 1 to as many' pmm pattern ring -n 4 --hosts 0
-refuse 'of which pattern' pmm pattern --json
+refuse '--json needs PATTERN' pmm pattern --json
 refuse 'at most are printed' pmm pattern all-to-all -n 65535
 refuse 'no schedule' pmm plan -f fabric --method star
-refuse 'not known' pmm plan -f fabric --method two-factor
-refuse 'goes with' pmm plan -f fabric --shuffle
+refuse "'two-factor' is not pmm" pmm plan -f fabric --method two-factor
+refuse '--shuffle needs --method PATTERN' pmm plan -f fabric --shuffle
 refuse 'more than 0' pmm plan -f fabric --method by-host --extra-rounds 1
 [[ ! -e never ]]
 ok $? "... and nothing was written"

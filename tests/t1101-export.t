@@ -81,24 +81,24 @@ refuse ()
     is $? 2 "${*:2}: exit 2"
     like "$(<err)" "$1" "... and why"
 }
-refuse 'format is missing' -f fabric
+refuse '--format NAME is missing' -f fabric
 refuse 'is none of clusterkit, loggopsim' --format nix
-refuse 'made of -f FABRIC and --plan' --format clusterkit -f fabric
-refuse 'goes with -f' --format clusterkit --plan plan
-refuse 'made of --series' --format loggopsim -f fabric
-refuse 'made of' --format scotch-deco -f fabric --series solution
-refuse 'goes with -f FABRIC alone' --format loggopsim --series solution \
+refuse '--format clusterkit needs --plan FILE' --format clusterkit -f fabric
+refuse '--plan needs --fabric FILE' --format clusterkit --plan plan
+refuse '--format loggopsim needs --series FILE' --format loggopsim -f fabric
+refuse '--series cannot be combined with --fabric' --format scotch-deco -f fabric --series solution
+refuse '--series cannot be combined with --hosts' --format loggopsim --series solution \
     --hosts h0001
 refuse 'less than twice' --format loggopsim --series solution --overhead 9999
 refuse 'no tree of equal groups' --format scotch-tleaf -f fabric \
     --hosts 'h[0001-0005]'
 refuse 'no pair was measured by messages of 64' --format loggopsim \
     --series solution --length 64
-refuse '--stat goes with --series' --format scotch-deco -f fabric --stat min
-refuse "--overhead goes with LogGOPSim's" --format scotch-deco -f fabric \
+refuse '--stat needs --series FILE' --format scotch-deco -f fabric --stat min
+refuse '--overhead needs --format loggopsim' --format scotch-deco -f fabric \
     --overhead 5
-refuse '--eps goes with scotch-tleaf' --format scotch-deco -f fabric --eps .1
-refuse '^pmm export: --length goes with --series$' --format scotch-deco \
+refuse '--eps needs --format scotch-tleaf' --format scotch-deco -f fabric --eps .1
+refuse '^pmm export: --length needs --series FILE$' --format scotch-deco \
     -f fabric --length 8
 [[ ! -e never ]]
 ok $? "... and nothing was written"

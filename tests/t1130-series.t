@@ -179,7 +179,7 @@ is "$?" 2 "one size is none too many: $(<said)"
 pmm fabric generate fat-tree --ports 4 --levels 2 -o fabric
 less ()
 {
-    pmm series s -f fabric --own-time "$1" --format json | jq -c '
+    pmm series s -f fabric --own-time "$1" --json | jq -c '
         [.pairs[] | select (.a == 0 and .length == 1000) |
          .time_ns.min * 1000 | round]'
 }

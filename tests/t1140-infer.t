@@ -59,7 +59,7 @@ is "$(grep '^switch' text | grep -c 'h\[[0-9]*-[0-9]*\]$')" 8 \
     "each with four hosts next to each other"
 like "$(tail -n 1 text)" '^496 pairs measured, 40 edges of rank 40, 456 degrees of freedom: [0-9.]+ ns are left, R\^2 0\.9' \
     "how well it fits is said"
-is "$(pmm infer latencies --format json | jq -c '[.kind, (.nodes | length),
+is "$(pmm infer latencies --json | jq -c '[.kind, (.nodes | length),
     .switches, (.edges | length), .fit.dof, .fit.r2 > 0.99,
     ([.edges[] | select (.a | startswith ("h")) | .latency_ns]
         | add / length | . > 390 and . < 410)]')" \

@@ -114,9 +114,9 @@ refused "hosts beside a plan" pmm rates -f fabric --plan plan \
     --series series --hosts h0001
 refused "random pairs beside a plan" pmm rates -f fabric --plan plan \
     --series series --seed 2
-is "$(<said)" "pmm rates: --seed goes without --series" "... and why"
+is "$(<said)" "pmm rates: --series cannot be combined with --seed" "... and why"
 refused "slow flows without a plan" pmm rates -f fabric --below .1
-is "$(<said)" "pmm rates: --below goes with --series" "... and why"
+is "$(<said)" "pmm rates: --below needs --series FILE" "... and why"
 refused "latencies of flows" pmm simulate -f fabric --plan plan --noise 5
 refused "no such link" pmm simulate -f fabric --plan plan --rate h9999/1=5
 refused "a rate that is none" pmm simulate -f fabric --plan plan \

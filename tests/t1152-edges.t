@@ -70,7 +70,7 @@ pmm rates -f fabric --series one 2>said
 is "$? $(<said)" "2 pmm rates: one: no run of exchanges both ways at once, of \
 messages with a byte" "one message at a time"
 pmm rates -f fabric --graph tgf --series series 2>said
-is "$? $(<said)" "2 pmm rates: --graph goes without -f" "two topologies"
+is "$? $(<said)" "2 pmm rates: --graph cannot be combined with --fabric" "two topologies"
 sed -i 's/h000/x000/' tgf
 pmm rates --graph tgf --series series 2>said
 is "$? $(<said)" "2 pmm rates: series: no process of the series is at a switch \

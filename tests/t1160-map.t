@@ -29,6 +29,8 @@ for graph in ring stencil random; do
     read -r new block cyclic <<<"$(cost pairs $graph order block cyclic)"
     ((new < block && new < cyclic))
     ok $? "... $new costs less than block order, $block, and cyclic, $cyclic"
+    is "$(pmm map $graph --series job --json | jq -r '.nodes[]')" "$(<order)" \
+        "... as JSON, too"
     is "$(awk '/ order / { printf "%.4g ", $5 }' said)" \
         "$(printf '%.4g ' "$block" "$cyclic" "$new")" "... which it says, too"
     is "$(awk '/ order / { printf "%.5g ", $8 }' said)" \
@@ -82,9 +84,9 @@ refuse ()
     is $? 2 "${*:2}: exit 2"
     like "$(<err)" "$1" "... and why"
 }
-refuse 'where are the nodes' ring
-refuse 'where are the nodes' ring --series job -f fabric
-refuse 'go with --series' ring -f fabric --length 8
+refuse '--series FILE or --fabric FILE is missing' ring
+refuse '--series cannot be combined with --fabric' ring --series job -f fabric
+refuse '--length needs --series FILE' ring -f fabric --length 8
 refuse '64 ranks, and 16 nodes of 3 tasks have 48 places' ring --series job \
     --tasks 3
 refuse 'no latency of h0002 was measured' ring --series job --hosts h0001,h0002

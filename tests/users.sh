@@ -58,7 +58,7 @@ check ()
 }
 
 # What is SlurmUser's, by name: the command, its status, what it says
-audit () { within 20 all_idle; verb "$1" audit --nodes "$nodes"; }
+audit () { within 20 all_idle; verb "$1" audit --hosts "$nodes"; }
 act () { verb "$1" policy act; }
 comment () { remark "$1" flush 300; }
 commands=(

@@ -282,7 +282,7 @@ void conf_help (const struct conf_option *table, FILE *fp)
 {
     for (; table->key; table++)
         fprintf (fp, "  %-18s %s%s%s%s\n", table->key, table->help,
-                 table->value && *table->value ? " [" : "",
+                 table->value && *table->value ? " (default: " : "",
                  table->value ? table->value : "",
-                 table->value && *table->value ? "]" : "");
+                 table->value && *table->value ? ")" : "");
 }

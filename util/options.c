@@ -11,7 +11,7 @@
 
 #include "util/text.h"
 
-enum { OPTIONS_MAX = 64, LEFT = 30, WIDTH = 80 };
+enum { OPTIONS_MAX = 64, LEFT = 30, RULE = 3, WIDTH = 80 };
 
 int opt_string (void *field, const char *value, struct error *err)
 {
@@ -72,8 +72,12 @@ struct option_known {
     struct found {
         const struct opt *opt;
         void *data;
+        bool used;
+        const char *value; /* of the last use */
     } found[OPTIONS_MAX];
     size_t n;
+    const char *operands;  /* of the usage line */
+    int noperands;
 };
 
 static void learn (struct option_known *k, const struct opt_group *group)
@@ -88,7 +92,8 @@ static void learn (struct option_known *k, const struct opt_group *group)
             int has_arg = o->arg ? required_argument : no_argument;
 
             k->longs[k->n] = (struct option){ o->name, has_arg, NULL, 0 };
-            k->found[k->n++] = (struct found){ o, group->data };
+            k->found[k->n++] = (struct found){ .opt = o,
+                                                .data = group->data };
             if (o->letter) {
                 *s++ = o->letter;
                 if (o->arg)
@@ -173,10 +178,190 @@ static int check_range (const struct opt *opt, const char *value,
                         opt->min, opt->max);
 }
 
-int options_get (const struct opt_group *group, int argc, char **argv,
-                 struct error *err)
+/*
+ * Rules
+ */
+
+enum { WORD = 128, SENTENCE = 320 };
+
+/* Copy the next word of the list, up to one of these characters. Return false
+ * if there is none.
+ */
+static bool next_word (const char **list, const char *ends, char word[WORD])
 {
-    struct option_known k = { .n = 0 };
+    size_t len;
+
+    *list += strspn (*list, ends);
+    len = strcspn (*list, ends);
+    snprintf (word, WORD, "%.*s", (int)len, *list);
+    *list += len;
+    return len > 0;
+}
+
+static bool is_operand (const char *word)
+{
+    return *word >= 'A' && *word <= 'Z';
+}
+
+/* The option of a word, or NULL. */
+static const struct found *find_word (const struct option_known *k,
+                                      const char *word)
+{
+    size_t len = strcspn (word, "=");
+
+    for (size_t i = 0; i < k->n; i++)
+        if (strlen (k->found[i].opt->name) == len
+            && !strncmp (k->found[i].opt->name, word, len))
+            return &k->found[i];
+    return NULL;
+}
+
+/* Whether a value is among these, "dot|svg|PATTERN", of all that the argument
+ * names.
+ */
+static bool is_among (const char *value, const char *these, const char *all)
+{
+    bool other = false, named = false;
+    char word[WORD];
+
+    while (next_word (&these, "|", word)) {
+        if (!strcmp (word, value))
+            return true;
+        other |= is_operand (word);
+    }
+    while (next_word (&all, "|", word))
+        named |= !strcmp (word, value);
+    return other && !named;
+}
+
+/* Whether the command line has what the word stands for. */
+static bool has_word (const struct option_known *k, const char *word)
+{
+    const char *list = k->operands ? k->operands : "";
+    const struct found *f = find_word (k, word);
+    char operand[WORD];
+
+    for (int i = 0; i < k->noperands && is_operand (word)
+                    && next_word (&list, " [].", operand); i++)
+        if (!strcmp (operand, word))
+            return true;
+    return f && f->used
+           && (!strchr (word, '=')
+               || is_among (f->value, strchr (word, '=') + 1, f->opt->arg));
+}
+
+/* Add the word to a sentence as a person writes it; value: with the one that
+ * was given; arg: with the name of its argument.
+ */
+static void say_word (const struct option_known *k, const char *word,
+                      bool value, bool arg, char s[SENTENCE])
+{
+    const struct found *f = find_word (k, word);
+    size_t len = strlen (s), name = strcspn (word, "=");
+    const char *more = "";
+
+    if (word[name])
+        more = value && f ? f->value : word + name + 1;
+    else if (arg && f && f->opt->arg && !strchr (f->opt->arg, '|'))
+        more = f->opt->arg;
+    snprintf (s + len, SENTENCE - len, "%s%.*s%s%.40s",
+              is_operand (word) ? "" : "--", (int)name, word, *more ? " " : "",
+              more);
+}
+
+/* Add a list of words, "A, B or C". Return how many there are. */
+static int say_list (const struct option_known *k, const char *list,
+                     const char *last, bool arg, char s[SENTENCE])
+{
+    char word[WORD];
+    int n = 0;
+
+    while (next_word (&list, " ", word)) {
+        size_t len = strlen (s);
+        bool more = list[strspn (list, " ")];
+
+        if (n++ > 0)
+            snprintf (s + len, SENTENCE - len, "%s", more ? ", " : last);
+        say_word (k, word, false, arg, s);
+    }
+    return n;
+}
+
+/* Find the first word of the list that the command line has. */
+static bool find_any (const struct option_known *k, const char *list,
+                      char word[WORD])
+{
+    while (next_word (&list, " ", word))
+        if (has_word (k, word))
+            return true;
+    return false;
+}
+
+static int check_rule (const struct option_known *k,
+                       const struct opt_rule *rule, struct error *err)
+{
+    const char *of = rule->of ? rule->of : "";
+    char word[WORD], with[WORD], a[SENTENCE] = "", b[SENTENCE] = "";
+
+    if (!rule->of && !find_any (k, rule->with, with)) {
+        say_list (k, rule->with, " or ", true, b);
+        return error_input (err, "%s is missing", b);
+    }
+    while (next_word (&of, " ", word)) {
+        bool any = find_any (k, rule->with ? rule->with : of, with);
+
+        if (!has_word (k, word) || any == (rule->kind == OPT_NEEDS))
+            continue;
+        say_word (k, word, true, false, a);
+        if (any)
+            say_word (k, with, true, false, b);
+        else
+            say_list (k, rule->with, " or ", true, b);
+        return error_input (err, any ? "%s cannot be combined with %s"
+                                     : "%s needs %s", a, b);
+    }
+    return 0;
+}
+
+static int check_rules (const struct option_known *k,
+                        const struct opt_group *group, int kind,
+                        struct error *err)
+{
+    for (; group->table; group++)
+        for (const struct opt_rule *r = group->rules; r && r->kind; r++)
+            if ((int)r->kind == kind && check_rule (k, r, err) < 0)
+                return -1;
+    return 0;
+}
+
+/* What --help says of it. */
+static void rule_sentence (const struct option_known *k,
+                           const struct opt_rule *rule, char s[2 * SENTENCE])
+{
+    bool needs = rule->kind == OPT_NEEDS;
+    char of[SENTENCE] = "", with[SENTENCE] = "";
+    int n = rule->of ? say_list (k, rule->of, " and ", false, of) : 0;
+
+    if (rule->with)
+        say_list (k, rule->with, " or ", needs, with);
+    if (!rule->of)
+        sprintf (s, "%s is needed", with);
+    else if (!rule->with)
+        sprintf (s, "Only one of %s can be given", of);
+    else
+        sprintf (s, "%s %s %s", of, !needs  ? "cannot be combined with"
+                                    : n > 1 ? "need"
+                                            : "needs", with);
+}
+
+/*
+ * Parsing
+ */
+
+int options_get (const struct opt_group *group, const char *operands, int argc,
+                 char **argv, struct error *err)
+{
+    struct option_known k = { .operands = operands };
     const struct opt *opt;
     int c, index = -1;
     void *field;
@@ -195,33 +380,49 @@ int options_get (const struct opt_group *group, int argc, char **argv,
             i++;
         opt = k.found[i].opt;
         field = (char *)k.found[i].data + opt->offset;
+        k.found[i].used = true;
+        k.found[i].value = optarg;
         if (check_range (opt, optarg, err) < 0
             || (opt->set ? opt->set (field, optarg, err)
                          : find_row (opt, optarg, field, err)) < 0)
             return error_prefix (err, "--%s", opt->name);
     }
-    return optind;
+    k.noperands = argc - optind;
+    return check_rules (&k, group, OPT_EXCLUDES, err) < 0
+                   || check_rules (&k, group, OPT_NEEDS, err) < 0 ? -1 : optind;
 }
 
-/* Print the left column, and the text beside it in lines of WIDTH columns. */
-static void put_help (FILE *fp, const char *left, const char *text)
+/* Print a text in lines of WIDTH columns, the first of which has `at`, others
+ * an indent.
+ */
+static void put_text (FILE *fp, int at, int indent, const char *text)
 {
-    int at = fprintf (fp, "  %-*s", LEFT - 2, left);
     size_t len;
 
-    if (strlen (left) + 2 >= LEFT)
-        at = WIDTH;
     for (; *text; text += len + (text[len] == ' ')) {
         len = strcspn (text, " ");
         if (at + 1 + (int)len >= WIDTH)
-            at = fprintf (fp, "\n%*s", LEFT, "") - 1;
-        at += fprintf (fp, " %.*s", (int)len, text);
+            at = fprintf (fp, "\n%*s", indent, "") - 1;
+        at += fprintf (fp, "%s%.*s", at ? " " : "", (int)len, text);
     }
     fputc ('\n', fp);
 }
 
+/* Print the left column, and the text beside it. */
+static void put_help (FILE *fp, const char *left, const char *text)
+{
+    int at = fprintf (fp, "  %-*s", LEFT - 2, left);
+
+    put_text (fp, strlen (left) + 2 >= LEFT ? WIDTH : at, LEFT, text);
+}
+
 void options_help (const struct opt_group *group, FILE *fp)
 {
+    const struct opt_group *first = group;
+    struct option_known k = { .n = 0 };
+    bool any = false;
+
+    learn (&k, group);
     for (; group->table; group++) {
         for (const struct opt *o = group->table; o->name; o++) {
             char rows[ROWS_BYTES] = "", left[ROWS_BYTES + 64];
@@ -235,4 +436,14 @@ void options_help (const struct opt_group *group, FILE *fp)
         }
     }
     put_help (fp, "-h, --help", "show this");
+    for (group = first; group->table; group++)
+        for (const struct opt_rule *r = group->rules; r && r->kind; r++) {
+            char s[2 * SENTENCE];
+
+            if (!any)
+                fputc ('\n', fp);
+            any = true;
+            rule_sentence (&k, r, s);
+            put_text (fp, 0, RULE, s);
+        }
 }

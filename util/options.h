@@ -49,23 +49,40 @@ struct strings {
 };
 int opt_append (void *field, const char *value, struct error *err);
 
+/* Which options go together. A table ends in a row of kind 0.
+ *
+ * `of` and `with` are lists with blanks between: names of options without "--",
+ * and operands as the usage line has them, in capitals. "format=dot|svg" is the
+ * option with one of these values; a value in capitals is any that the option's
+ * argument does not name: of "pmm|paper|PATTERN", PATTERN.
+ */
+struct opt_rule {
+    const char *of;   /* each of these; NULL: the command */
+    enum { OPT_NEEDS = 1, OPT_EXCLUDES } kind; /* one of `with`; all of them */
+    const char *with; /* NULL: the others of `of` */
+};
+
 /* The tables of a command's options, each with the data that it sets; ends in a
  * row whose table is NULL.
  */
 struct opt_group {
     const struct opt *table;
     void *data;
+    const struct opt_rule *rules; /* NULL: none */
 };
 
-/* Parse argv[1..] by the tables. Setters get data + offset. Returns the index
- * of the first operand (operands are moved to the end), OPTIONS_HELP if help
- * was requested, or -1 with err.
+/* Parse argv[1..] by the tables. operands: their names as in the usage line, or
+ * NULL. Setters get data + offset. Returns the index of the first operand
+ * (operands are moved to the end), OPTIONS_HELP if help was requested, or -1
+ * with err.
  */
 enum { OPTIONS_HELP = -2 };
-int options_get (const struct opt_group *group, int argc, char **argv,
-                 struct error *err);
+int options_get (const struct opt_group *group, const char *operands, int argc,
+                 char **argv, struct error *err);
 
-/* The lines of --help; of a row of names, these are its argument. */
+/* The lines of --help; of a row of names, these are its argument. A sentence
+ * for each rule comes last, not indented.
+ */
 void options_help (const struct opt_group *group, FILE *fp);
 
 #endif /* UTIL_OPTIONS_H */

@@ -569,7 +569,7 @@ static int read_item (struct reader *r, int which, const json_t *from,
             || node_check (&node, where, r->err) < 0)
             return -1;
         if (!*node.host)
-            return error_input (r->err, "%s.host is missing", where);
+            return error_input (r->err, "%s.host: missing", where);
         samples_add_node (s, &node);
         return 0;
     case PROBES:
@@ -653,7 +653,7 @@ static int read_head (struct reader *r, const json_t *json, const char *hash)
     json_t *messages;
 
     if (!found)
-        return error_input (r->err, "fabric is missing");
+        return error_input (r->err, "fabric: missing");
     if (json_array_size (json_object_get (json, "runs")) > 0)
         return error_input (r->err, "a baseline of an earlier release: 'pmm "
                                     "baseline publish' makes one from the "

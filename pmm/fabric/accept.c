@@ -19,23 +19,20 @@ static struct accept_words {
 #define FIELD(name) offsetof (struct accept_words, name)
 static const struct opt options[] = {
     { "why", 0, "TEXT", opt_string, FIELD (why), "the reason, for others" },
-    { "off", 0, NULL, opt_true, FIELD (off), "hear of it again" },
+    { "off", 0, NULL, opt_true, FIELD (off), "report it again" },
     { "counters", 0, "FILE", opt_string, FIELD (counters),
-      "counters that were read last" },
+      "the counters that were read last" },
     { "since", 0, "FILE", opt_string, FIELD (since),
-      "and those that were read before" },
+      "the counters that were read before" },
     { 0 },
 };
 
-static void check (const struct inputs *in)
-{
-    if (given.since && !given.counters)
-        die_input ("--since takes --counters as well");
-    if (in->noperands == 0 && (given.why || given.off || given.counters))
-        die_input ("LINK is missing");
-    if (given.off && (given.why || given.counters))
-        die_input ("--off takes LINK alone");
-}
+static const struct opt_rule rules[] = {
+    { "since", OPT_NEEDS, "counters" },
+    { "why off counters", OPT_NEEDS, "LINK" },
+    { "off", OPT_EXCLUDES, "why counters" },
+    { 0 },
+};
 
 static json_t *entry_json (const struct accepted_entry *e)
 {
@@ -125,5 +122,5 @@ const struct verb verb_fabric_accept = {
     .name = "accept", .help = "a finding of check that is to be a note",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
     .operands = "[LINK]", .max = 1,
-    .options = options, .given = &given, .check = check, .run = run,
+    .options = options, .given = &given, .rules = rules, .run = run,
 };

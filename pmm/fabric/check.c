@@ -16,18 +16,16 @@ static struct check_words {
 #define FIELD(name) offsetof (struct check_words, name)
 static const struct opt options[] = {
     { "counters", 0, "FILE", opt_string, FIELD (counters),
-      "counters that were read last" },
+      "the counters that were read last" },
     { "since", 0, "FILE", opt_string, FIELD (since),
-      "and those that were read before" },
+      "the counters that were read before" },
     { 0 },
 };
 
-static void check (const struct inputs *in)
-{
-    (void)in;
-    if (given.since && !given.counters)
-        die_input ("--since takes --counters as well");
-}
+static const struct opt_rule rules[] = {
+    { "since", OPT_NEEDS, "counters" },
+    { 0 },
+};
 
 static int run (struct inputs *in)
 {
@@ -55,5 +53,5 @@ const struct verb verb_fabric_check = {
     .needs = TAKES_FABRIC,
     .may = TAKES_FILES | TAKES_JSON | TAKES_OUTPUT,
     .operands = "[FILE]...", .max = -1,
-    .options = options, .given = &given, .check = check, .run = run,
+    .options = options, .given = &given, .rules = rules, .run = run,
 };

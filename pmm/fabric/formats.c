@@ -23,14 +23,20 @@ static struct import_words {
 } imports;
 
 static const struct opt import_options[] = {
-    { "format", 0, "F:FILE", opt_append, offsetof (struct import_words, files),
-      "a FILE more, of format F whatever it looks like: ibnetdiscover, lst "
+    { "format", 0, "FORMAT:FILE", opt_append,
+      offsetof (struct import_words, files),
+      "a FILE more, of this FORMAT whatever it looks like: ibnetdiscover, lst "
       "(opensm-subnet.lst, ibdiagnet), lfts (dump_fts, ibroute, "
       "opensm-lfts.dump), fdbs (opensm.fdbs, ibdiagnet), far, plft, db_csv or "
       "net_dump_ext (ibdiagnet)" },
     { "counters", 0, "FILE", opt_string,
       offsetof (struct import_words, counters),
-      "write the counters and bit error rates of ibdiagnet there" },
+      "also write the counters and bit error rates of ibdiagnet, to FILE" },
+    { 0 },
+};
+
+static const struct opt_rule import_rules[] = {
+    { NULL, OPT_NEEDS, "FILE format" },
     { 0 },
 };
 
@@ -89,7 +95,8 @@ const struct verb verb_fabric_import = {
     .name = "import", .help = "a snapshot from other programs' files",
     .may = TAKES_FILES | TAKES_CONF | TAKES_OUTPUT,
     .operands = "FILE...", .max = -1,
-    .options = import_options, .given = &imports, .run = run_import,
+    .options = import_options, .rules = import_rules, .given = &imports,
+    .run = run_import,
 };
 
 /*
@@ -117,41 +124,47 @@ static struct fabric_export_words {
 
 #define EXPORT(name) offsetof (struct fabric_export_words, name)
 static const struct opt export_options[] = {
-    { "format", 0, "F", NULL, EXPORT (format),
-      "of ibsim, ibnetdiscover's output, dump_fts's for opensm -R file, of "
-      "Slurm", OPT_ROWS (formats) },
+    { "format", 0, "NAME", NULL, EXPORT (format),
+      "a file of ibsim, as ibnetdiscover prints it, as dump_fts does for "
+      "opensm -R file, or of Slurm", OPT_ROWS (formats) },
     { "hosts", 0, "LIST", opt_string, EXPORT (hosts),
-      "a topology of these hosts, or of @FILE (default: all)" },
+      "a topology of these hosts, " LIST_HELP " (default: all)" },
     { "rails", 0, "LIST", opt_string, EXPORT (rails),
-      "... by these adapters, as mlx5_[0-7] (default: Device of pmm.conf if "
-      "Snapshot is taken)" },
+      "a topology by these adapters, mlx5_[0-7] (default: Device of pmm.conf "
+      "if Snapshot is taken)" },
     { 0 },
 };
 
-static void check_export (const struct inputs *in)
-{
-    (void)in;
-    if (exports.format < 0)
-        die_input ("--format is missing");
-    if (formats[exports.format].write && (exports.hosts || exports.rails))
-        die_input ("--hosts and --rails go with a topology of Slurm's");
-}
+static const struct opt_rule export_rules[] = {
+    { NULL, OPT_NEEDS, "format" },
+    { "hosts rails", OPT_NEEDS, "format=topology.conf|topology.yaml" },
+    { 0 },
+};
 
 /* Find the hosts that are listed; say which of the list are not there. */
 static void choose_hosts (const struct fabric *f, bool *listed)
 {
     struct hostlist hl = inputs_hostlist ("hosts", exports.hosts,
                                           FABRIC_MAX_NODES);
+    const char **gone = xarray (hl.count, sizeof (*gone));
+    size_t n = 0;
 
     for (size_t i = 0; i < hl.count; i++) {
         uint32_t host = fabric_host_named (f, hl.name[i]);
 
         if (host == FABRIC_NONE)
-            fprintf (stderr, "pmm fabric export: not in the snapshot: %s\n",
-                     hl.name[i]);
+            gone[n++] = hl.name[i];
         else
             listed[host] = true;
     }
+    if (n > 0) {
+        char *folded = hostlist_fold (gone, n);
+
+        fprintf (stderr, "pmm fabric export: not in the snapshot: %s\n",
+                 folded);
+        free (folded);
+    }
+    free (gone);
     hostlist_clear (&hl);
 }
 
@@ -229,6 +242,6 @@ static int run_export (struct inputs *in)
 const struct verb verb_fabric_export = {
     .name = "export", .help = "a snapshot as a file of other programs",
     .needs = TAKES_FABRIC, .may = TAKES_FILES | TAKES_OUTPUT,
-    .operands = "[FILE]...", .max = -1, .options = export_options, .given = &exports, .check = check_export,
-    .run = run_export,
+    .operands = "[FILE]...", .max = -1, .options = export_options,
+    .rules = export_rules, .given = &exports, .run = run_export,
 };

@@ -70,28 +70,29 @@ static int opt_spread (void *field, const char *value, struct error *err)
 #define FIELD(name) offsetof (struct generate_words, name)
 /* The end of each family's table, with its default routes. */
 #define COMMON(which)                                                         \
-    { "routing", 0, "R", NULL, FIELD (how.routing),                           \
+    { "routing", 0, "NAME", NULL, FIELD (how.routing),                        \
       "which of the shortest paths (default: " which ")",                     \
       OPT_ROWS (routing_names) },                                             \
     { "seed", 0, "N", opt_u64, FIELD (how.seed),                              \
-      "of what is drawn (default: 1)" },                                      \
+      "seed of random choices (default: 1)" },                                \
     { "prune", 0, "PERCENT", opt_int, FIELD (how.prune),                      \
-      "of hosts, switches and cables left out (default: 0)" },                \
+      "how many hosts, switches and cables to leave out (default: 0)" },      \
     { "lmc", 0, "L", opt_int, FIELD (how.lmc),                                \
       "2^L LIDs for each host, with routes of their own (default: 0)" },      \
     { "subnet", 0, "N", opt_int, FIELD (how.subnet),                          \
-      "of several with the same hosts, up to 15: another prefix and GUIDs" }, \
+      "the number of one of several subnets with the same hosts, up to 15" }, \
     { "spread", 0, "HOW[:LEVELS]", opt_spread, FIELD (how.spread),            \
-      "hashed, adaptive or mixed, of all service levels or these, 0-3,5" },   \
+      "how switches spread messages: hashed, adaptive or mixed, of all "      \
+      "service levels or these, 0-3,5" },                                     \
     { "netfile", 0, NULL, opt_true, FIELD (netfile),                          \
       "write the cables as a netfile of ibsim" },                             \
     { 0 }
 
 static const struct opt tree_table[] = {
     { "ports", 0, "P", opt_int, FIELD (tree.ports),
-      "of a switch, even: 2 .. 64" },
+      "ports of a switch: even, 2 to 64" },
     { "levels", 0, "Q", opt_int, FIELD (tree.levels),
-      "of switches: 1 .. 6" },
+      "levels of switches: 1 to 6" },
     { "oversubscribe", 0, "K", opt_int, FIELD (tree.oversubscribe),
       "hosts to each up port of a leaf (default: 1)" },
     { "rails", 0, "R", opt_int, FIELD (tree.rails),
@@ -109,18 +110,18 @@ static const struct opt dragonfly_table[] = {
 
 static const struct opt slimfly_table[] = {
     { "q", 0, "Q", opt_int, FIELD (slimfly.q),
-      "2 Q^2 routers; a prime power" },
+      "a prime power: there are 2 Q^2 routers" },
     { "hosts-per-router", 0, "N", opt_int, FIELD (slimfly.hosts),
-      "(default: half its neighbours)" },
+      "hosts of a router (default: half its neighbours)" },
     COMMON ("minhop"),
 };
 
 static const struct opt irregular_table[] = {
-    { "switches", 0, "S", opt_int, FIELD (irregular.switches),
-      "1 .. 4096" },
-    { "hosts", 0, "N", opt_int, FIELD (irregular.hosts), "at least 1" },
-    { "degree", 0, "D", opt_int, FIELD (irregular.degree),
-      "cables to other switches, on average (default: 8)" },
+    { "switches", 0, "N", opt_int, FIELD (irregular.switches),
+      "switches: 1 to 4096" },
+    { "hosts", 0, "N", opt_int, FIELD (irregular.hosts), "hosts: at least 1" },
+    { "degree", 0, "N", opt_int, FIELD (irregular.degree),
+      "cables of a switch to others, on average (default: 8)" },
     COMMON ("random"),
 };
 #undef COMMON

@@ -42,8 +42,8 @@ static struct live_words {
 #define LIVE_OPTIONS                                                          \
     { "ca", 'C', "CA", opt_string, FIELD (ca),                                \
       "read through this adapter, not the first that is active" },            \
-    { "port", 'P', "PORT", opt_int, FIELD (port), "and this port of it", 1,   \
-      254 },                                                                  \
+    { "port", 'P', "PORT", opt_int, FIELD (port),                           \
+      "read through this port of the adapter", 1, 254 },                      \
     { "mkey", 0, "KEY", opt_u64, FIELD (mkey),                                \
       "the fabric's M_Key (0x...)" },                                         \
     { "smps", 0, "N", opt_int, FIELD (window),                                \
@@ -58,11 +58,12 @@ static struct live_words {
       "give up where more queries are needed" },                              \
     { "deadline", 0, "MS", opt_int, FIELD (deadline_ms),                      \
       "give up after this time" },                                            \
-    { "verbose", 'v', NULL, opt_true, FIELD (verbose), "say what it took" }
+    { "verbose", 'v', NULL, opt_true, FIELD (verbose),                        \
+      "say how many queries it took" }
 
 static const struct opt read_options[] = {
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
-      "only what these hosts' messages use, node[01-16] or @FILE" },
+      "only what these hosts' messages use, " LIST_HELP },
     { "hint", 0, "FILE", opt_string, FIELD (hint),
       "a snapshot that may still know where they are" },
     { "publish", 0, NULL, opt_true, FIELD (publish),
@@ -312,13 +313,11 @@ static int publish (const char *conf, const struct discover_options *opts)
  * Reading
  */
 
-static void check_read (const struct inputs *in)
-{
-    if (given.hint && !given.hosts)
-        die_input ("--hint goes with --hosts");
-    if (given.publish && (given.hosts || in->output))
-        die_input ("--publish is of all, to where pmm.conf says");
-}
+static const struct opt_rule read_rules[] = {
+    { "hint", OPT_NEEDS, "hosts" },
+    { "publish", OPT_EXCLUDES, "hosts output" },
+    { 0 },
+};
 
 static int run_read (struct inputs *in)
 {
@@ -385,6 +384,7 @@ static int run_counters (struct inputs *in)
 
 #else
 static const struct opt read_options[1], counters_options[1];
+static const struct opt_rule read_rules[1];
 static int given;
 
 static int run_read (struct inputs *in)
@@ -395,19 +395,17 @@ static int run_read (struct inputs *in)
 }
 #define run_counters run_read
 #define run_netdisc run_read
-#define check_read NULL
 #endif
 
 const struct verb verb_fabric_read = {
     .name = "read", .help = "a snapshot of the live fabric",
     .may = TAKES_CONF | TAKES_OUTPUT,
-    .options = read_options, .given = &given, .check = check_read,
+    .options = read_options, .rules = read_rules, .given = &given,
     .run = run_read,
 };
 
 const struct verb verb_fabric_netdisc = {
-    .name = "netdisc", .help = "find nodes and cables for pmm fabric read",
-    .run = run_netdisc,
+    .name = "netdisc", .run = run_netdisc,
 };
 
 const struct verb verb_fabric_counters = {

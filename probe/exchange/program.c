@@ -165,7 +165,7 @@ static const struct opt args_common[] = {
       "exchanges before, which do not count (default: 2)", 0,
       MEASURE_REPEATS_MAX },
     { "output", 'o', "FILE", opt_string, FIELD (output),
-      "write the results to this file as well" },
+      "the file to write, as well" },
     { 0 },
 };
 
@@ -176,16 +176,22 @@ static const struct opt args_series[] = {
       "exchanges per repeat, timed together (default: 1, pairs both ways 16)",
       1, MEASURE_EXCHANGES_MAX },
     { "batch-ms", 0, "MS", opt_double, FIELD (batch_ms),
-      "increase them until a repeat takes this long", 0, 1e6 },
+      "increase exchanges until a repeat takes this long", 0, 1e6 },
     { "seed", 0, "N", set_seed, 0,
-      "shuffle steps and processes with this seed" },
+      "seed to shuffle steps and processes by" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "what tables show of the repeats (default: median)",
+      "which statistic of the repeats tables show (default: median)",
       OPT_ROWS (series_stat_names) },
     { "append", 0, NULL, opt_true, FIELD (append),
       "append to the output" },
     { "format", 0, SERIES_FORMATS, opt_string, FIELD (format),
-      "(default: json; without FILE, table)" },
+      "what to write (default: json; without --output, table)" },
+    { 0 },
+};
+
+static const struct opt_rule series_rules[] = {
+    { "append format=parus", OPT_NEEDS, "output" },
+    { "append", OPT_EXCLUDES, "format=parus" },
     { 0 },
 };
 
@@ -209,21 +215,27 @@ const struct opt args_topology[] = {
 
 const struct opt args_noise[] = {
     { "exchange", 'x', "NAME", opt_string, FIELD (exchange),
-      "of the goal pair (default: both-ways, or round-trip if blocking)" },
+      "how the goal pair exchanges (default: both-ways, or round-trip if "
+      "blocking)" },
     { "blocking", 0, NULL, opt_true, FIELD (blocking),
       "the goal pair exchanges by blocking messages" },
     { "noise-processes", 0, "N", opt_int, FIELD (noise_processes),
       "how many make noise (default: all others)" },
     { "noise-length", 0, "BYTES", set_bytes, FIELD (noise_length),
-      "length of their messages (default: 8192)" },
+      "length of noise's messages (default: 8192)" },
     { "noise-messages", 0, "N", opt_u64, FIELD (noise_messages),
-      "to each of the others, in a repeat (default: 10)", 0,
+      "messages of noise to each of the others, in a repeat (default: 10)", 0,
       MEASURE_REPEATS_MAX },
     { "goals", 0, "N", opt_u64, FIELD (goals),
       "how many goal pairs (default: all)" },
     { "goal", 0, "A,B", opt_string, FIELD (goal), "the one goal pair" },
     { "noise-on", 0, "LIST", opt_string, FIELD (noise_on),
-      "the processes that make noise, with --goal (default: drawn)" },
+      "the processes that make noise (default: drawn)" },
+    { 0 },
+};
+
+const struct opt_rule args_noise_rules[] = {
+    { "noise-on", OPT_NEEDS, "goal" },
     { 0 },
 };
 
@@ -252,10 +264,6 @@ static int check (const struct exchange_args *a, struct error *err)
 
     if (series_save_check (&to, err) < 0)
         return error_prefix (err, "--format");
-    if (a->append && !a->output)
-        return error_input (err, "--append needs --output");
-    if (a->noise_on && !a->goal)
-        return error_input (err, "--noise-on needs --goal");
     return 0;
 }
 
@@ -303,10 +311,11 @@ static void list_options (const struct exchange_program *program,
 
     if (test->options)
         group[n++] = (struct opt_group){ test->options,
-                                         test->data ? test->data : args };
+                                         test->data ? test->data : args,
+                                         test->rules };
     group[n++] = (struct opt_group){ args_common, args };
     if (!test->no_series)
-        group[n++] = (struct opt_group){ args_series, args };
+        group[n++] = (struct opt_group){ args_series, args, series_rules };
     for (const struct opt_group *own = program->options; own->table; own++)
         group[n++] = *own;
     group[n] = (struct opt_group){ NULL, NULL };
@@ -322,7 +331,7 @@ int exchange_parse (const struct exchange_program *program, int argc,
     args_init (args);
     list_options (program, exchange_test_find (program, argv[0]), args,
                   group);
-    first = options_get (group, argc, argv, err);
+    first = options_get (group, NULL, argc, argv, err);
     if (first < 0)
         return first;
     if (first < argc)

@@ -85,6 +85,7 @@ struct exchange_session {
 struct exchange_test {
     const char *name, *help;
     const struct opt *options; /* its own; NULL: none */
+    const struct opt_rule *rules; /* of these */
     void *data;                /* set by them; NULL: exchange_args */
     bool no_series;            /* no series, and none of their options */
     /* The session's defaults: the kind of exchange (NULL: it needs none), and
@@ -233,6 +234,7 @@ int topology_run (const struct party *p, enum series_shape shape,
 
 /* The options of each test; and the tests. */
 extern const struct opt args_pairs[], args_topology[], args_noise[];
+extern const struct opt_rule args_noise_rules[];
 extern const struct exchange_test exchange_pairs, exchange_topology,
     exchange_noise;
 

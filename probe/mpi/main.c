@@ -48,18 +48,18 @@ static int run_operations (struct exchange_session *x, struct error *err)
 
 static const struct opt own_options[] = {
     { "label", 0, "WHAT", NULL, offsetof (struct own, comm.naming),
-      "label processes by these (default: any)",
+      "what to label processes by (default: any)",
       OPT_ROWS (place_namings) },
     { "timeout", 0, "SECONDS", opt_int, offsetof (struct own, timeout_s),
       "then stop, and keep what was measured", 1, TIMEOUT_MAX },
     { "buffer", 0, "BYTES", opt_u64, offsetof (struct own, comm.buffer),
-      "for buffered sends (default: enough for the longest message)" },
+      "room for buffered sends (default: enough for the longest message)" },
     { 0 },
 };
 
 static const struct opt operations_options[] = {
     { "fast-repeats", 0, "N", opt_u64, offsetof (struct own, fast_repeats),
-      "of the fastest operations, in each repeat (default: 1000)", 1,
+      "calls of the fastest operations in each repeat (default: 1000)", 1,
       FAST_REPEATS_MAX },
     { 0 },
 };

@@ -359,9 +359,10 @@ static const struct {
       "1073741824 bytes, nor FROM:TO:STEP or FROM:TO:xFACTOR" },
     { { "pairs", "-l", "0,0" }, "--lengths: the lengths do not ascend" },
     { { "pairs", "-l", "" }, "--lengths: empty list" },
-    { { "pairs", "--append" }, "--append needs --output" },
-    { { "pairs", "--format=parus" }, "--format: parus makes four files: give "
-      "a prefix of their names" },
+    { { "pairs", "--append" }, "--append needs --output FILE" },
+    { { "pairs", "--format=parus" }, "--format parus needs --output FILE" },
+    { { "pairs", "--format=parus", "--output=-" }, "--format: parus makes four "
+      "files: give a prefix of their names" },
     { { "pairs", "--seed", "9223372036854775808" }, "--seed: "
       "'9223372036854775808' is not a number from 0 to 9223372036854775807" },
     { { "pairs", "--stat=best" }, "--stat: 'best' is none of "
@@ -369,7 +370,7 @@ static const struct {
     { { "topology", "--shapes", "line" }, "--shapes: 'line' is none of star, "
       "complete, ring, istar, icomplete, iring" },
     { { "topology", "--retest", "1" }, "'--retest' is not an option" },
-    { { "noise", "--noise-on=h00" }, "--noise-on needs --goal" },
+    { { "noise", "--noise-on=h00" }, "--noise-on needs --goal A,B" },
 };
 
 static void test_bad (void)

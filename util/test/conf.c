@@ -186,7 +186,7 @@ static void test_help (void)
 
     conf_help (table, fp);
     fclose (fp);
-    ok (strstr (s, "  Name               a name [joe]\n")
+    ok (strstr (s, "  Name               a name (default: joe)\n")
             && strstr (s, "  SomePath           a path\n"),
         "help");
     free (s);

@@ -31,18 +31,75 @@ static const struct opt others[] = {
     { 0 },
 };
 
+static const struct opt choices[] = {
+    { "method", 0, "fast|slow|PATTERN", opt_string,
+      offsetof (struct mine, file), "g" },
+    { "shuffle", 0, NULL, opt_true, offsetof (struct mine, quiet), "h" },
+    { "all", 0, NULL, opt_true, offsetof (struct mine, quiet), "i" },
+    { "some", 0, "LIST", opt_string, offsetof (struct mine, file), "j" },
+    { "why", 0, "TEXT", opt_string, offsetof (struct mine, file), "k" },
+    { 0 },
+};
+static const struct opt_rule rules[] = {
+    { NULL, OPT_NEEDS, "LINK all some" },
+    { "shuffle", OPT_NEEDS, "method=PATTERN" },
+    { "method=slow", OPT_NEEDS, "B why" },
+    { "LINK all some", OPT_EXCLUDES, NULL },
+    { "all why", OPT_EXCLUDES, "method=fast|slow method=ring" },
+    { 0 },
+};
+
 enum { WORDS = 8 };
 
-static int get (struct mine *m, const char *const *word, struct error *err)
+/* By the rules. */
+static int go (const char *const *word, struct error *err)
 {
-    const struct opt_group group[]
-        = { { mine, m }, { others, m }, { NULL, NULL } };
+    struct mine m = { 0 };
+    const struct opt_group group[] = { { choices, &m, rules }, { NULL } };
     char *argv[WORDS + 1] = { (char *)"test" };
     int argc = 1;
 
     for (; argc < WORDS && word[argc - 1]; argc++)
         argv[argc] = (char *)word[argc - 1];
-    return options_get (group, argc, argv, err);
+    return options_get (group, "[LINK [B]]", argc, argv, err);
+}
+
+static const struct {
+    const char *word[WORDS];
+    const char *why; /* NULL: nothing is wrong */
+} together[] = {
+    { { "--shuffle", "--method", "ring", "--some", "x" }, NULL },
+    { { "s1/1", "B", "--method", "slow" }, NULL },
+    { { "--shuffle" }, "LINK, --all or --some LIST is missing" },
+    { { "--all", "--shuffle" }, "--shuffle needs --method PATTERN" },
+    { { "--some=x", "--shuffle", "--method=fast" },
+      "--shuffle needs --method PATTERN" },
+    { { "--some=x", "--method=slow" },
+      "--method slow needs B or --why TEXT" },
+    { { "--some=x", "--all" }, "--all cannot be combined with --some" },
+    { { "--some=x", "s1/1" }, "LINK cannot be combined with --some" },
+    { { "--all", "--method=ring" },
+      "--all cannot be combined with --method ring" },
+};
+static const char help_end[] =
+    "\n"
+    "LINK, --all or --some LIST is needed\n"
+    "--shuffle needs --method PATTERN\n"
+    "--method slow needs B or --why TEXT\n"
+    "Only one of LINK, --all and --some can be given\n"
+    "--all and --why cannot be combined with --method fast|slow or --method"
+    " ring\n";
+
+static int get (struct mine *m, const char *const *word, struct error *err)
+{
+    const struct opt_group group[]
+        = { { mine, m }, { others, m }, { NULL } };
+    char *argv[WORDS + 1] = { (char *)"test" };
+    int argc = 1;
+
+    for (; argc < WORDS && word[argc - 1]; argc++)
+        argv[argc] = (char *)word[argc - 1];
+    return options_get (group, NULL, argc, argv, err);
 }
 
 static const struct {
@@ -69,6 +126,9 @@ int main (void)
 {
     struct mine m = { 0 };
     struct error err = { .text = "" };
+    char *text;
+    size_t size;
+    FILE *fp;
     int first = get (&m, (const char *[]){ "-qf", "x", "stay", "--times=3",
                                            "-w", "a", "-wb", NULL }, &err);
 
@@ -91,5 +151,19 @@ int main (void)
         first = get (&m, bad[i].word, &err);
         ok (first == -1 && !strcmp (err.text, bad[i].why), "%s", err.text);
     }
+    for (size_t i = 0; i < sizeof (together) / sizeof (together[0]); i++) {
+        const char *why = together[i].why;
+
+        strcpy (err.text, "");
+        first = go (together[i].word, &err);
+        ok ((first < 0) == !!why && !strcmp (err.text, why ? why : ""),
+            "together: %s", why ? err.text : "nothing is wrong");
+    }
+    fp = open_memstream (&text, &size);
+    options_help ((const struct opt_group[]){ { choices, &m, rules },
+                                              { NULL } }, fp);
+    fclose (fp);
+    ok (strstr (text, help_end) != NULL, "the help has a sentence for each rule");
+    free (text);
     return done_testing ();
 }
