@@ -16,7 +16,7 @@
 #include "tests/tap.h"
 #include "util/rng.h"
 
-enum { HOSTS = 16, REPEATS = 5 };
+enum { HOSTS = 16, REPEATS = 20 };
 
 /* What happens at one link, or at one host. */
 enum what { NOTHING, RETRANSMITS, RARELY, ALTERNATES, TRAFFIC, KINDS };
@@ -175,6 +175,7 @@ int main (int argc, char **argv)
         { "another's does", RETRANSMITS, LINK_SWITCH, "site", .5 },
         { "3 %, on a calm day", RARELY, LINK_HOST, "calm", .8 },
         { "every other message", ALTERNATES, LINK_HOST, "calm", .9 },
+        { "... on a site's day", ALTERNATES, LINK_HOST, "site", .75 },
         { "others' traffic, a mean of 1.5 us", TRAFFIC, LINK_SWITCH, "calm",
           0 },
         { "hosts that sleep", NOTHING, LINK_HOST, "cstate10", 0 },
