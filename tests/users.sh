@@ -62,8 +62,8 @@ audit () { within 20 all_idle; verb "$1" audit --hosts "$nodes"; }
 act () { verb "$1" policy act; }
 comment () { remark "$1" flush 300; }
 commands=(
-    "audit   1 audit [0-9]+ FAIL host end h0005 "
-    "act     0 h0005: drained: pmm: host end h0005 "
+    "audit   1 audit [0-9]+ FAIL a cable is .* slow: h0005's"
+    "act     0 h0005: drained: pmm: h0005 mlx5_0/1's cable is "
     "comment 0 1$"
 )
 
