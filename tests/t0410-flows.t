@@ -39,6 +39,7 @@ Baseline=
 Transport=emu
 EmuSocket=$workdir/emu
 Service=$1
+Repeats=5
 Timeout=$((60 * patience))
 END
     pmm fabric generate fat-tree --ports 8 --levels 2 --spread "$2" -o snapshot

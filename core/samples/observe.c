@@ -472,7 +472,7 @@ static void merge_fastest (struct observations *o,
         row->rtt_ns = all.least;
         row->repeats = (uint32_t)all.repeats;
         row->doubt_ns = doubt_of (&all, quiet.gap);
-        row->var = fmax (pow (o->sigma_ns, 2) + pow (row->doubt_ns, 2), floor);
+        row->var = fmax (pow (o->sigma_ns, 2), floor) + pow (row->doubt_ns, 2);
         row->tight = tight.samples == all.samples;
         /* with symmetrical noise, the middles without traffic are better */
         if (by_middles && tight.samples > 0 && !isnan (above)) {
