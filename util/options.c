@@ -165,12 +165,16 @@ static int find_row (const struct opt *opt, const char *name, int *index,
                         list_rows (opt, ", ", list));
 }
 
-/* Return 0, or -1 with err if the value is a number that is out of range. */
-static int check_range (const struct opt *opt, const char *value,
+/* Return 0, or -1 with err if the value is empty, as that of a script's variable
+ * that is not set, or a number that is out of range.
+ */
+static int check_value (const struct opt *opt, const char *value,
                         struct error *err)
 {
     double x;
 
+    if (value && !*value)
+        return error_input (err, "the value is empty");
     if (opt->max == 0 || text_double (value, -DBL_MAX, DBL_MAX, &x) < 0
         || (x >= opt->min && x <= opt->max))
         return 0;
@@ -182,7 +186,7 @@ static int check_range (const struct opt *opt, const char *value,
  * Rules
  */
 
-enum { WORD = 128, SENTENCE = 320 };
+enum { WORD = 128, SENTENCE = 320, RULE_BYTES = 2 * SENTENCE + 32 };
 
 /* Copy the next word of the list, up to one of these characters. Return false
  * if there is none.
@@ -336,7 +340,7 @@ static int check_rules (const struct option_known *k,
 
 /* What --help says of it. */
 static void rule_sentence (const struct option_known *k,
-                           const struct opt_rule *rule, char s[2 * SENTENCE])
+                           const struct opt_rule *rule, char s[RULE_BYTES])
 {
     bool needs = rule->kind == OPT_NEEDS;
     char of[SENTENCE] = "", with[SENTENCE] = "";
@@ -382,7 +386,7 @@ int options_get (const struct opt_group *group, const char *operands, int argc,
         field = (char *)k.found[i].data + opt->offset;
         k.found[i].used = true;
         k.found[i].value = optarg;
-        if (check_range (opt, optarg, err) < 0
+        if (check_value (opt, optarg, err) < 0
             || (opt->set ? opt->set (field, optarg, err)
                          : find_row (opt, optarg, field, err)) < 0)
             return error_prefix (err, "--%s", opt->name);
@@ -438,7 +442,7 @@ void options_help (const struct opt_group *group, FILE *fp)
     put_help (fp, "-h, --help", "show this");
     for (group = first; group->table; group++)
         for (const struct opt_rule *r = group->rules; r && r->kind; r++) {
-            char s[2 * SENTENCE];
+            char s[RULE_BYTES];
 
             if (!any)
                 fputc ('\n', fp);
