@@ -82,13 +82,13 @@ static const char *time_text (double ns, char text[TIME])
 
 static char *nodes_of (const struct finding *x)
 {
-    char *nodes
-        = hostlist_fold ((const char *const *)x->node, x->nnodes);
+    char *nodes = x->nnodes > 0 ? hostlist_fold (
+                      (const char *const *)x->node, x->nnodes) : NULL;
 
     return nodes ? nodes : xstrdup ("?");
 }
 
-/* "is 1.0 us slow" */
+/* "is 1.0 us slow"; "is slow" where it is not known by how much */
 static const char *fault_text (enum finding_basis basis, double excess_ns,
                                char text[2 * TIME])
 {
@@ -96,6 +96,8 @@ static const char *fault_text (enum finding_basis basis, double excess_ns,
 
     if (basis == BASIS_LOSS || basis == BASIS_SLOW)
         return against[basis];
+    if (isnan (excess_ns))
+        return "is slow";
     snprintf (text, 2 * TIME, "is %s slow", time_text (excess_ns, time));
     return text;
 }
@@ -124,11 +126,11 @@ char *words_finding (const struct finding *x, const struct fabric *f)
 {
     const struct network *net = fabric_network (f);
     const char *sw = x->nsw > 0 ? net->sw[x->sw[0]].name : NULL;
-    char time[TIME], *nodes, *text;
+    char fault[2 * TIME], *nodes, *text;
 
     if (x->kind == FINDING_SWITCH && sw)
-        return xasprintf ("switch %s is %s slow", sw,
-                          time_text (x->excess_ns, time));
+        return xasprintf ("switch %s %s", sw,
+                          fault_text (x->basis, x->excess_ns, fault));
     if (x->kind == FINDING_ROUTE && x->nsw == 1)
         return xasprintf ("messages leave switch %s by another way than the "
                           "tables say", sw);
@@ -137,8 +139,8 @@ char *words_finding (const struct finding *x, const struct fabric *f)
     if (x->kind != FINDING_NODE)
         return of_cable (x, f);
     nodes = nodes_of (x);
-    text = xasprintf ("%s itself is %s slow, not its cable", nodes,
-                      time_text (x->excess_ns, time));
+    text = xasprintf ("%s itself %s, not its cable", nodes,
+                      fault_text (x->basis, x->excess_ns, fault));
     free (nodes);
     return text;
 }

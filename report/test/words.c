@@ -126,6 +126,12 @@ static void test_sentences (void)
     char *limit = (char *)"h1 left";
 
     is (words_sentence (&v, f), "a cable is 1.0 us slow: h0003's");
+    x[0].excess_ns = NAN; /* as a file may have it */
+    is (words_sentence (&v, f), "a cable is slow: h0003's");
+    x[0].kind = FINDING_NODE;
+    x[0].nnodes = 0;
+    is (words_sentence (&v, f), "? itself is slow, not its cable");
+    x[0] = host_end ();
     v.nfindings = 3;
     is (words_sentence (&v, f),
         "a cable is 1.0 us slow: h0003's, and 2 more findings");
