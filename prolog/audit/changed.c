@@ -23,7 +23,7 @@
 enum {
     CHANGES = 200,
     NAMED = 12,    /* cables of a change of cabling */
-    SNAPSHOTS = 8, /* earlier ones that are read */
+    SNAPSHOTS = 8, /* earlier ones that are read, the newest */
     DAY_S = 86400,
     LATE_S = 30 * DAY_S,
     CABLES = 64 << 20, /* bytes of a snapshot up to its tables */
@@ -289,18 +289,20 @@ static void compare_snapshots (const struct changes *p, const char *path,
     char *copy = xstrdup (path), *other = xstrdup (path);
     const char *file = basename (copy), *in = dirname (other);
     DIR *d = opendir (in);
-    uint64_t time[SNAPSHOTS];
+    uint64_t *time = NULL;
     int64_t read = p->in->fabric->time;
     json_t *after = read_cables (path);
     struct dirent *e;
     size_t n = 0;
 
-    while (d && n < SNAPSHOTS && (e = readdir (d)))
-        if (time_of (e->d_name, file) > p->now - LATE_S)
+    while (d && (e = readdir (d)))
+        if (time_of (e->d_name, file) > p->now - LATE_S) {
+            time = xgrow (time, n, sizeof (*time));
             time[n++] = (uint64_t)time_of (e->d_name, file);
+        }
     if (n > 0)
         qsort (time, n, sizeof (*time), compare_u64);
-    while (n-- > 0) {
+    for (size_t oldest = n > SNAPSHOTS ? n - SNAPSHOTS : 0; n-- > oldest;) {
         time_t t = (time_t)time[n];
         char date[32];
         struct tm tm;
@@ -322,6 +324,7 @@ static void compare_snapshots (const struct changes *p, const char *path,
     json_decref (after);
     if (d)
         closedir (d);
+    free (time);
     free (copy);
     free (other);
 }

@@ -237,10 +237,13 @@ static int read_findings (struct sitepage *p, struct error *err)
     for (size_t i = p->nwrong; i-- > 0;) { /* the worst is said last */
         const struct finding *x = &p->wrong[i].finding;
 
-        for (size_t k = 0; k < x->nsuspects; k++)
-            p->wrong_of[x->suspect[k]] = (uint32_t)i;
-        for (size_t k = 0; k < x->noneway; k++)
-            p->wrong_of[x->oneway[k]] = (uint32_t)i;
+        for (size_t k = 0; k < x->nsuspects + x->noneway; k++) {
+            uint32_t link = k < x->nsuspects ? x->suspect[k]
+                                             : x->oneway[k - x->nsuspects];
+
+            if (p->cell[link] >= CELL_SUM) /* a newer audit clears it */
+                p->wrong_of[link] = (uint32_t)i;
+        }
     }
     return 0;
 }

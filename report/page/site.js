@@ -324,13 +324,14 @@ function cellWords (c) {
   const f = head.findings[c.finding];
   const host = cells.map.nodes[cells.map.levels[c.a] < 0 ? c.a : c.b];
 
+  const wrong = f ? `${f.level}: ${f.says}`
+    : 'in a finding that is not shown: pmm ledger list';
+
+  const known = ['as expected', 'measured, could not be judged',
+    `${wrong} (known in sums only)`, wrong, 'no link'];
+
   return [
-    c.cell === CELLS.DOWN ? 'no link' : !c.at ? 'never measured'
-      : f ? `${f.level}: ${f.says}${c.cell === CELLS.SUM
-        ? ' (known in sums only)' : ''}`
-        : c.cell === CELLS.OPEN ? 'measured, could not be judged'
-          : c.cell === CELLS.SUM ? 'known in sums with others only'
-            : 'as expected',
+    c.at || c.cell === CELLS.DOWN ? known[c.cell] : 'never measured',
     c.at && `measured ${age (c.at)} ago`,
     host && `node ${host}`,
     c.host ? 'to a host' : `level ${cells.map.levels[c.a]} to ${
@@ -547,17 +548,16 @@ function showSite () {
   const newest = Math.max (0, ...site.audits.filter ((a) => a.status)
     .map ((a) => a.begun));
   const missed = site.missed.reduce ((n, m) => n + m.n, 0);
+  const says = head.findings.length ? head.sentence : head.status === 'OK'
+    ? 'nothing is wrong: no cable is slow' : 'no cable has been measured yet';
 
   document.body.classList.add ('site');
-  document.title = `${head.status}: ${head.findings.length
-    ? plural (head.findings.length, 'finding') : 'nothing is wrong'
-  } \u2013 slurm-pmm`;
   $('#about').replaceChildren ('written ', since (head.made));
   $('#status').textContent = `${glyph[head.status] || ''} ${head.status}`;
   $('#status').classList.add (`is-${head.status}`);
-  $('#headline').textContent = head.findings.length ? capital (head.sentence)
-    : head.status === 'OK' ? 'Nothing is wrong: no cable is slow'
-      : 'No cable has been measured yet';
+  $('#headline').textContent = capital (says);
+  document.title = `${head.status}: ${head.findings.length
+    ? plural (head.findings.length, 'finding') : says} \u2013 slurm-pmm`;
   $('#facts').replaceChildren (`${count (head.links)} of ${plural (
     head.fabric.cables, 'cable')} measured`, site.down.length
     ? ` \u00b7 ${site.down.length} without a link` : '', site.drained.length
