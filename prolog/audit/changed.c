@@ -34,33 +34,6 @@ struct changes {
     int64_t now;
 };
 
-char *page_plain (const char *text)
-{
-    char *clean = xarray (2 * strlen (text) + 1, 1), *to = clean;
-
-    for (const char *s = text; *s; s++) {
-        bool begins = s == text || strchr (" \"'(=:,", s[-1]);
-
-        *to++ = *s;
-        if (*s != '/' || !begins || s[1] <= ' ')
-            continue;
-        to = stpcpy (to - 1, "...");
-        while (s[1] && !strchr (" \"'):,;", s[1]))
-            s++;
-    }
-    *to = '\0';
-    return clean;
-}
-
-json_t *page_text (const char *text)
-{
-    char *clean = page_plain (text);
-    json_t *json = xcheck (json_string (text_clean (clean)));
-
-    free (clean);
-    return json;
-}
-
 static void add_change (json_t *list, int64_t time, const char *kind,
                         const char *link, char *text)
 {
@@ -286,10 +259,9 @@ static int64_t time_of (const char *name, const char *file)
 static void compare_snapshots (const struct changes *p, const char *path,
                                json_t *list)
 {
-    char *copy = xstrdup (path), *other = xstrdup (path);
+    char *copy = xstrdup (path), *other = xstrdup (path), **name = NULL;
     const char *file = basename (copy), *in = dirname (other);
     DIR *d = opendir (in);
-    uint64_t *time = NULL;
     int64_t read = p->in->fabric->time;
     json_t *after = read_cables (path);
     struct dirent *e;
@@ -297,34 +269,26 @@ static void compare_snapshots (const struct changes *p, const char *path,
 
     while (d && (e = readdir (d)))
         if (time_of (e->d_name, file) > p->now - LATE_S) {
-            time = xgrow (time, n, sizeof (*time));
-            time[n++] = (uint64_t)time_of (e->d_name, file);
+            name = xgrow (name, n, sizeof (*name));
+            name[n++] = xstrdup (e->d_name);
         }
     if (n > 0)
-        qsort (time, n, sizeof (*time), compare_u64);
-    for (size_t oldest = n > SNAPSHOTS ? n - SNAPSHOTS : 0; n-- > oldest;) {
-        time_t t = (time_t)time[n];
-        char date[32];
-        struct tm tm;
-        char *name;
-        json_t *before;
+        qsort (name, n, sizeof (*name), compare_strings);
+    for (size_t i = n; i-- > 0; free (name[i])) {
+        char *old = xasprintf ("%s/%s", in, name[i]);
+        json_t *before = n - i > SNAPSHOTS ? NULL : read_cables (old);
 
-        if (!gmtime_r (&t, &tm)
-            || strftime (date, sizeof (date), "%Y%m%dT%H%M%SZ", &tm) == 0)
-            break;
-        name = xasprintf ("%s.%s", path, date);
-        before = read_cables (name);
         if (json_object_size (before) > 0 && json_object_size (after) > 0)
             put_difference (p->in->fabric, read, before, after, list);
         json_decref (after);
         after = before;
-        read = (int64_t)time[n];
-        free (name);
+        read = time_of (name[i], file);
+        free (old);
     }
     json_decref (after);
     if (d)
         closedir (d);
-    free (time);
+    free (name);
     free (copy);
     free (other);
 }

@@ -28,7 +28,6 @@ enum {
     AUDITS = 500,    /* the newest of the ledger: more have pages, but no line */
     FINDINGS = 200,  /* that are shown; more are counted */
     JOBS = 50,       /* of a finding */
-    SILENT_S = 30 * 86400, /* who did not answer in this time */
 };
 
 /* What is known of a cable, as in the map. */
@@ -55,12 +54,34 @@ struct sitepage {
     uint32_t *wrong_of;    /* [link] the first of its findings; FABRIC_NONE */
 };
 
-static json_t *fold_json (const char *const *name, size_t n)
-{
-    char *list = hostlist_fold (name, n);
-    json_t *json = xcheck (json_string (list ? list : ""));
+/*
+ * Texts
+ */
 
-    free (list);
+char *page_plain (const char *text)
+{
+    char *clean = xarray (2 * strlen (text) + 1, 1), *to = clean;
+
+    for (const char *s = text; *s; s++) {
+        bool begins = s == text || strchr (" \"'(=:,", s[-1]);
+
+        *to++ = *s;
+        if (*s != '/' || !begins || s[1] <= ' ')
+            continue;
+        to = stpcpy (to - 1, "...");
+        while (s[1] && !strchr (" \"'):,;", s[1]))
+            s++;
+    }
+    *to = '\0';
+    return clean;
+}
+
+json_t *page_text (const char *text)
+{
+    char *clean = page_plain (text);
+    json_t *json = xcheck (json_string (text_clean (clean)));
+
+    free (clean);
     return json;
 }
 
@@ -75,25 +96,6 @@ static const struct policy_node *node_named (const struct reports *in,
         if (!strcmp (in->nodes->v[i].name, name))
             return &in->nodes->v[i];
     return NULL;
-}
-
-/* Whether we drained it: its Reason says so. */
-static bool is_ours (const struct policy_node *v)
-{
-    return v->drained && v->reason
-           && !strncmp (v->reason, CONTROLLER_OURS, strlen (CONTROLLER_OURS));
-}
-
-/* NULL: in service. */
-static const char *state_of (const struct policy_node *v)
-{
-    return is_ours (v)        ? WORDS_DRAINED
-           : v->drained       ? "drained, not by pmm"
-           : v->down          ? "down"
-           : v->powered_down  ? "powered down"
-           : v->reserved      ? "reserved, or in maintenance"
-           : v->unknown       ? "Slurm does not know its state"
-                              : NULL;
 }
 
 /* What Slurm calls a host of the fabric. */
@@ -298,7 +300,7 @@ static json_t *nodes_json (const struct sitepage *p, const struct finding *x)
     for (size_t i = 0; i < x->nnodes; i++) {
         const char *name = node_of (p->in, x->node[i]);
         const struct policy_node *v = node_named (p->in, name);
-        const char *state = v ? state_of (v) : NULL;
+        const char *state = v ? page_state (v) : NULL;
 
         json_add (list, json_pack ("{s:s, s:s, s:o}", "node", name, "state",
                                    !p->in->nodes ? "state not known"
@@ -468,128 +470,16 @@ static json_t *drained_json (const struct reports *in)
 {
     json_t *list = xcheck (json_array ());
 
-    for (size_t i = 0; in->nodes && i < in->nodes->n; i++)
-        if (is_ours (&in->nodes->v[i]))
-            json_add (list, json_pack ("{s:s, s:o}", "node",
-                                       in->nodes->v[i].name, "reason",
-                                       page_text (in->nodes->v[i].reason
-                                                   + strlen (
-                                                       CONTROLLER_OURS))));
-    return list;
-}
-
-/*
- * Nodes that audits miss
- */
-
-/* Why a node was missed that is in service. */
-static char *why_missed (const json_t *faulty, const json_t *silent,
-                         const char *node)
-{
-    const json_t *fault = json_object_get (faulty, node);
-
-    if (fault)
-        return xasprintf ("audits failed because of it: %s",
-                          json_text (fault, "cause"));
-    return xstrdup (json_object_get (silent, node)
-                        ? "it did not answer in an audit"
-                        : "no fault is known: it was never idle, or is not in "
-                          "AuditPartition");
-}
-
-static void add_missed (json_t *missed, const char *why, const char *node)
-{
-    json_t *list = json_object_get (missed, why);
-
-    if (!list)
-        json_put (missed, why, list = xcheck (json_array ()));
-    json_add (list, json_string (node));
-}
-
-/* Hosts of the fabric that Slurm does not have. */
-static void add_strangers (const struct reports *in, json_t *missed)
-{
-    const char **name = xarray (in->nodes->n, sizeof (*name));
-
-    for (size_t i = 0; i < in->nodes->n; i++)
-        name[i] = in->nodes->v[i].name;
-    if (in->nodes->n > 0)
-        qsort (name, in->nodes->n, sizeof (*name), compare_strings);
-    for (size_t i = 0; i < in->fabric->nhosts; i++) {
-        const char *node = in->node_of[in->fabric->host[i].first];
-
-        if (!node || !text_find (name, in->nodes->n, node))
-            add_missed (missed, "not a node of Slurm",
-                        node ? node : in->fabric->host[i].name);
-    }
-    free (name);
-}
-
-/* Lists by reason, folded. */
-static json_t *fold_missed (json_t *missed)
-{
-    json_t *list = xcheck (json_array ()), *v;
-    const char *why;
-
-    json_object_foreach (missed, why, v) {
-        size_t n = json_array_size (v);
-        const char **name = xarray (n, sizeof (*name));
-
-        for (size_t i = 0; i < n; i++)
-            name[i] = json_string_value (json_array_get (v, i));
-        json_add (list, json_pack ("{s:o, s:I, s:o}", "nodes",
-                                   fold_json (name, n), "n", (json_int_t)n,
-                                   "why", page_text (why)));
-        free (name);
-    }
-    json_decref (missed);
-    return list;
-}
-
-static json_t *missed_json (const struct sitepage *p, struct error *err)
-{
-    const struct reports *in = p->in;
-    json_t *missed, *faulty = NULL, *silent = NULL;
-    const char **known = NULL;
-    struct hostlist list = { 0 };
-    int rc = -1;
-
-    if (!in->nodes)
-        return xcheck (json_array ());
-    missed = xcheck (json_object ());
-    known = xarray (in->fabric->nendpoints, sizeof (*known));
-    for (size_t i = 0; i < in->fabric->nendpoints; i++)
-        known[i] = in->node_of[i];
-    if (in->fabric->nendpoints > 0)
-        qsort (known, in->fabric->nendpoints, sizeof (*known),
-               compare_strings);
-    if ((faulty = ledger_faulty (in->ledger, p->now, err))
-        && (silent = ledger_list (in->ledger, LEDGER_SILENT,
-                                  p->now - SILENT_S, 0, err)))
-        rc = missed_nodes (&list, in->ledger, in->site, in->fabric, in->map,
-                           in->nodes, p->now, err);
-    for (size_t i = 0; rc == 0 && i < list.count; i++) {
-        char *why = why_missed (faulty, silent, list.name[i]);
-
-        add_missed (missed, why, list.name[i]);
-        free (why);
-    }
-    for (size_t i = 0; rc == 0 && i < in->nodes->n; i++) {
+    for (size_t i = 0; in->nodes && i < in->nodes->n; i++) {
         const struct policy_node *v = &in->nodes->v[i];
+        const char *state = page_state (v);
 
-        if (state_of (v) && text_find (known, in->fabric->nendpoints, v->name))
-            add_missed (missed, state_of (v), v->name);
+        if (state && !strcmp (state, WORDS_DRAINED))
+            json_add (list, json_pack ("{s:s, s:o}", "node", v->name, "reason",
+                                       page_text (v->reason
+                                                  + strlen (CONTROLLER_OURS))));
     }
-    if (rc == 0)
-        add_strangers (in, missed);
-    hostlist_clear (&list);
-    json_decref (faulty);
-    json_decref (silent);
-    free (known);
-    if (rc == 0)
-        return fold_missed (missed);
-    json_decref (missed);
-    return NULL;
+    return list;
 }
 
 /*
@@ -658,7 +548,7 @@ static int make (struct sitepage *p, struct page *page, struct verdict *v,
     if (take_links (p, err) == 0 && read_findings (p, err) == 0
         && put (site, "about", about_json (p, err))
         && put (site, "remarks", remarks_json (p, err))
-        && put (site, "missed", missed_json (p, err))
+        && put (site, "missed", missed_json (p->in, p->now, err))
         && put (site, "changed", changed_json (p->in, p->now, err))
         && put (site, "audits", audits_json (p, err)))
         rc = 0;
