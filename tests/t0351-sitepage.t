@@ -33,24 +33,8 @@ ok "$([ "$(wc -c <$page)" -lt 300000 ]; echo $?)" "of some 200 kB"
 is "$(grep -c '<script>document\|<img' $page)" 0 "no name is HTML of the page"
 is "$(grep -c 'alice\|/home\|/opt\|4711' $page)" 0 "it has no users and no paths"
 
-for chromium in "${CHROMIUM-}" chromium chromium-browser google-chrome; do
-    command -v "$chromium" >/dev/null && break
-    chromium=
-done
-if [ -z "$chromium" ] || ! command -v python3 >/dev/null; then
-    skip "the page in a browser" "chromium or python3 is missing"
-    done_testing
-    exit
-fi
-
-browse () # with the script of standard input
-{
-    cat >script
-    CHROMIUM=$chromium timeout $((60 * patience)) \
-        python3 "$srcdir/tests/browser.py" $page script 2>&1
-}
-
-browse >said <<'X'
+with_browser
+browse $page >said <<'X'
 size 1280 900
 wait document.body.dataset.ready
 eval document.title

@@ -214,7 +214,6 @@ static void fill (void)
         die ();
 }
 
-
 int main (int argc, char **argv)
 {
     struct site site = { .audit_every_ms = DAY * 1000 };
