@@ -191,7 +191,7 @@ enum { WORD = 128, SENTENCE = 320, RULE_BYTES = 2 * SENTENCE + 32 };
 /* Copy the next word of the list, up to one of these characters. Return false
  * if there is none.
  */
-static bool next_word (const char **list, const char *ends, char word[WORD])
+static bool split_word (const char **list, const char *ends, char word[WORD])
 {
     size_t len;
 
@@ -228,12 +228,12 @@ static bool is_among (const char *value, const char *these, const char *all)
     bool other = false, named = false;
     char word[WORD];
 
-    while (next_word (&these, "|", word)) {
+    while (split_word (&these, "|", word)) {
         if (!strcmp (word, value))
             return true;
         other |= is_operand (word);
     }
-    while (next_word (&all, "|", word))
+    while (split_word (&all, "|", word))
         named |= !strcmp (word, value);
     return other && !named;
 }
@@ -246,7 +246,7 @@ static bool has_word (const struct option_known *k, const char *word)
     char operand[WORD];
 
     for (int i = 0; i < k->noperands && is_operand (word)
-                    && next_word (&list, " [].", operand); i++)
+                    && split_word (&list, " [].", operand); i++)
         if (!strcmp (operand, word))
             return true;
     return f && f->used
@@ -280,7 +280,7 @@ static int say_list (const struct option_known *k, const char *list,
     char word[WORD];
     int n = 0;
 
-    while (next_word (&list, " ", word)) {
+    while (split_word (&list, " ", word)) {
         size_t len = strlen (s);
         bool more = list[strspn (list, " ")];
 
@@ -295,7 +295,7 @@ static int say_list (const struct option_known *k, const char *list,
 static bool find_any (const struct option_known *k, const char *list,
                       char word[WORD])
 {
-    while (next_word (&list, " ", word))
+    while (split_word (&list, " ", word))
         if (has_word (k, word))
             return true;
     return false;
@@ -311,7 +311,7 @@ static int check_rule (const struct option_known *k,
         say_list (k, rule->with, " or ", true, b);
         return error_input (err, "%s is missing", b);
     }
-    while (next_word (&of, " ", word)) {
+    while (split_word (&of, " ", word)) {
         bool any = find_any (k, rule->with ? rule->with : of, with);
 
         if (!has_word (k, word) || any == (rule->kind == OPT_NEEDS))
@@ -399,7 +399,7 @@ int options_get (const struct opt_group *group, const char *operands, int argc,
 /* Print a text in lines of WIDTH columns, the first of which has `at`, others
  * an indent.
  */
-static void put_text (FILE *fp, int at, int indent, const char *text)
+static void wrap_text (FILE *fp, int at, int indent, const char *text)
 {
     size_t len;
 
@@ -417,7 +417,7 @@ static void put_help (FILE *fp, const char *left, const char *text)
 {
     int at = fprintf (fp, "  %-*s", LEFT - 2, left);
 
-    put_text (fp, strlen (left) + 2 >= LEFT ? WIDTH : at, LEFT, text);
+    wrap_text (fp, strlen (left) + 2 >= LEFT ? WIDTH : at, LEFT, text);
 }
 
 void options_help (const struct opt_group *group, FILE *fp)
@@ -448,6 +448,6 @@ void options_help (const struct opt_group *group, FILE *fp)
                 fputc ('\n', fp);
             any = true;
             rule_sentence (&k, r, s);
-            put_text (fp, 0, RULE, s);
+            wrap_text (fp, 0, RULE, s);
         }
 }

@@ -119,7 +119,7 @@ static int put_kernels (const struct changes *p, json_t *list,
     return rows ? 0 : -1;
 }
 
-static int compare_changes (const void *va, const void *vb)
+static int newer_change (const void *va, const void *vb)
 {
     const json_t *a = *(json_t *const *)va, *b = *(json_t *const *)vb;
     int order = util_compare (json_int (b, "time", 0),
@@ -138,7 +138,7 @@ static json_t *sort_changes (json_t *list)
     for (size_t i = 0; i < n; i++)
         v[i] = json_array_get (list, i);
     if (n > 0)
-        qsort (v, n, sizeof (*v), compare_changes);
+        qsort (v, n, sizeof (*v), newer_change);
     for (size_t i = 0; i < n && i < CHANGES; i++)
         json_add (sorted, json_incref (v[i]));
     free (v);
@@ -243,7 +243,7 @@ static void put_difference (const struct fabric *f, int64_t time,
 /* The time in the name of an earlier snapshot, FILE.20261122T013000Z; 0: it is
  * none.
  */
-static int64_t time_of (const char *name, const char *file)
+static int64_t stamp_of (const char *name, const char *file)
 {
     size_t n = strlen (file);
     struct tm tm = { 0 };
@@ -268,7 +268,7 @@ static void compare_snapshots (const struct changes *p, const char *path,
     size_t n = 0;
 
     while (d && (e = readdir (d)))
-        if (time_of (e->d_name, file) > p->now - LATE_S) {
+        if (stamp_of (e->d_name, file) > p->now - LATE_S) {
             name = xgrow (name, n, sizeof (*name));
             name[n++] = xstrdup (e->d_name);
         }
@@ -282,7 +282,7 @@ static void compare_snapshots (const struct changes *p, const char *path,
             put_difference (p->in->fabric, read, before, after, list);
         json_decref (after);
         after = before;
-        read = time_of (name[i], file);
+        read = stamp_of (name[i], file);
         free (old);
     }
     json_decref (after);

@@ -130,7 +130,7 @@ static void free_finding (struct finding *x)
 /* Take what the newest audit of each link says of it; `wrong` gets the findings,
  * without their words yet.
  */
-static int take_links (struct sitepage *p, struct error *err)
+static int note_links (struct sitepage *p, struct error *err)
 {
     const struct fabric *f = p->in->fabric;
     json_t *rows = ledger_list (p->in->ledger, LEDGER_LINKS, 0, 0, err);
@@ -188,7 +188,7 @@ static int compare_wrong (const void *va, const void *vb)
 /* Take a finding from its verdict; false if none of its suspects is in the fabric any
  * more, or it is of others' traffic.
  */
-static bool take_finding (struct wrong *w, struct verdict *v)
+static bool move_finding (struct wrong *w, struct verdict *v)
 {
     struct finding *x = w->seq < (int64_t)v->nfindings ? &v->finding[w->seq]
                                                        : NULL;
@@ -227,7 +227,7 @@ static int read_findings (struct sitepage *p, struct error *err)
             }
             read = w.audit;
         }
-        if (take_finding (&w, v))
+        if (move_finding (&w, v))
             p->wrong[n++] = w;
     }
     verdict_destroy (v);
@@ -282,7 +282,7 @@ static int put_since (const struct sitepage *p, const struct wrong *w,
 }
 
 /* What the policy's newest decision says of a node; "": nothing new. */
-static const char *said_of (const json_t *news, const char *node)
+static const char *news_of (const json_t *news, const char *node)
 {
     const json_t *v;
     size_t i;
@@ -293,7 +293,7 @@ static const char *said_of (const json_t *news, const char *node)
     return "";
 }
 
-static json_t *nodes_json (const struct sitepage *p, const struct finding *x)
+static json_t *suspect_nodes (const struct sitepage *p, const struct finding *x)
 {
     json_t *list = xcheck (json_array ());
 
@@ -307,7 +307,8 @@ static json_t *nodes_json (const struct sitepage *p, const struct finding *x)
                                    : !v          ? "not a node of Slurm"
                                    : state       ? state
                                                  : "not drained",
-                                   "said", page_text (said_of (p->in->news, name))));
+                                   "said",
+                                   page_text (news_of (p->in->news, name))));
     }
     return list;
 }
@@ -365,7 +366,7 @@ static json_t *about_json (struct sitepage *p, struct error *err)
             json_pack ("{s:I, s:b, s:I, s:o}", "audit", (json_int_t)w->audit,
                        "page", has_page (p, (uint64_t)w->audit), "seen",
                        (json_int_t)w->ended, "nodes",
-                       nodes_json (p, &w->finding)));
+                       suspect_nodes (p, &w->finding)));
 
         json_add (list, about);
         if (mute)
@@ -486,7 +487,7 @@ static json_t *drained_json (const struct reports *in)
  * Audits
  */
 
-static json_t *audits_json (const struct sitepage *p, struct error *err)
+static json_t *newest_audits (const struct sitepage *p, struct error *err)
 {
     json_t *rows = ledger_list (p->in->ledger, LEDGER_AUDITS, AUDITS, 0, err);
     json_t *list = rows ? xcheck (json_array ()) : NULL;
@@ -529,15 +530,15 @@ static json_t *remarks_json (const struct sitepage *p, struct error *err)
 }
 
 /* Put a list under its key; false if it could not be made. */
-static bool put (json_t *site, const char *key, json_t *list)
+static bool put_list (json_t *site, const char *key, json_t *list)
 {
     if (list)
         json_put (site, key, list);
     return list != NULL;
 }
 
-static int make (struct sitepage *p, struct page *page, struct verdict *v,
-                 struct error *err)
+static int fill_page (struct sitepage *p, struct page *page, struct verdict *v,
+                      struct error *err)
 {
     json_t *site = page->site = xcheck (json_pack (
         "{s:I, s:b}", "every",
@@ -545,12 +546,12 @@ static int make (struct sitepage *p, struct page *page, struct verdict *v,
         p->in->nodes != NULL));
     int rc = -1;
 
-    if (take_links (p, err) == 0 && read_findings (p, err) == 0
-        && put (site, "about", about_json (p, err))
-        && put (site, "remarks", remarks_json (p, err))
-        && put (site, "missed", missed_json (p->in, p->now, err))
-        && put (site, "changed", changed_json (p->in, p->now, err))
-        && put (site, "audits", audits_json (p, err)))
+    if (note_links (p, err) == 0 && read_findings (p, err) == 0
+        && put_list (site, "about", about_json (p, err))
+        && put_list (site, "remarks", remarks_json (p, err))
+        && put_list (site, "missed", missed_json (p->in, p->now, err))
+        && put_list (site, "changed", changed_json (p->in, p->now, err))
+        && put_list (site, "audits", newest_audits (p, err)))
         rc = 0;
     json_put (site, "unshown", json_integer ((json_int_t)p->unshown));
     json_put (site, "down", down_json (p));
@@ -593,7 +594,7 @@ int sitepage_write (const struct reports *in, const uint64_t *pages,
     if (n > 0)
         memset (p.wrong_of, 0xff, n * sizeof (*p.wrong_of));
     page.cabling = cabling;
-    rc = make (&p, &page, v, err);
+    rc = fill_page (&p, &page, v, err);
     if (odd)
         json_put (page.site, "cabling", page_text (odd));
     free (odd);

@@ -195,7 +195,7 @@ static int64_t since_of (const struct page *p, const struct finding *f,
 }
 
 /* [{node, state}] of a finding's nodes. */
-static json_t *nodes_of (const struct page *p, const struct finding *f)
+static json_t *node_states (const struct page *p, const struct finding *f)
 {
     json_t *list = p->drained ? xcheck (json_array ()) : NULL;
 
@@ -220,7 +220,7 @@ static char *ticket_of (const struct page *p, const struct finding *f)
     else {
         c.since = since_of (p, f, &jobs);
         c.jobs = jobs;
-        c.nodes = nodes = nodes_of (p, f);
+        c.nodes = nodes = node_states (p, f);
     }
     for (size_t i = 0; i < n; i++)
         label[i] = label_of (p, i < f->nsuspects
@@ -234,7 +234,7 @@ static char *ticket_of (const struct page *p, const struct finding *f)
     return text;
 }
 
-static void put_text (json_t *json, const char *key, char *text)
+static void put_words (json_t *json, const char *key, char *text)
 {
     json_put (json, key, json_string (text));
     free (text);
@@ -255,8 +255,8 @@ static json_t *finding_json (const struct page *p, const struct finding *f,
                      "steps", words_steps (f, p->fabric));
 
     xcheck (json);
-    put_text (json, "says", words_finding (f, p->fabric));
-    put_text (json, "ticket", ticket_of (p, f));
+    put_words (json, "says", words_finding (f, p->fabric));
+    put_words (json, "ticket", ticket_of (p, f));
     json_put (json, "among", json_integer ((json_int_t)f->nsuspects));
     json_put (json, "excess", number (f->excess_ns));
     json_put (json, "stderr", number (f->stderr_ns));
