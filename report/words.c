@@ -433,13 +433,9 @@ char *words_ticket (const struct finding *x, const struct fabric *f,
     fprintf (fp, "Measured: %s%s%s\n", excess ? excess : "",
              excess && x->why ? "; " : "", x->why ? x->why : "");
     xcheck (fclose (fp) == 0 ? text : NULL);
-    for (s = text; (s = strchr (s, '\n')); s++) /* lines stay */
-        *s = '\0';
-    for (s = text; s < text + size; s += strlen (s) + 1)
-        text_clean (s);
-    for (s = text; s < text + size; s++)
-        if (!*s)
-            *s = '\n';
+    for (s = text; *s; s++)
+        if (*s != '\n' && (*s < ' ' || *s > '~'))
+            *s = '?';
     json_decref (steps);
     free (says);
     free (excess);

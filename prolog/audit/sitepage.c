@@ -112,16 +112,6 @@ static const char *node_of (const struct reports *in, const char *host)
  * Cables
  */
 
-static enum verdict_status level_of (const json_t *row)
-{
-    enum verdict_status level = VERDICT_FAIL;
-
-    while (level > VERDICT_OK
-           && strcmp (json_text (row, "level"), verdict_status_name (level)))
-        level--;
-    return level;
-}
-
 static void free_finding (struct finding *x)
 {
     verdict_drop (&(struct verdict){ .finding = x, .nfindings = 1 });
@@ -133,6 +123,7 @@ static void free_finding (struct finding *x)
 static int note_links (struct sitepage *p, struct error *err)
 {
     const struct fabric *f = p->in->fabric;
+    const char *traffic = verdict_status_name (VERDICT_UNKNOWN); /* others' */
     json_t *rows = ledger_list (p->in->ledger, LEDGER_LINKS, 0, 0, err);
     const json_t *row;
     size_t i;
@@ -150,7 +141,7 @@ static int note_links (struct sitepage *p, struct error *err)
             p->cell[link] = CELL_OPEN;
         if (seq < 0)
             continue;
-        if (level_of (row) == VERDICT_UNKNOWN) /* others' traffic */
+        if (!strcmp (json_text (row, "level"), traffic))
             p->cell[link] = CELL_OPEN;
         else if (p->cell[link] < CELL_FOUND)
             p->cell[link] = json_int (row, "suspects", 1) > 1 ? CELL_SUM
@@ -489,21 +480,20 @@ static json_t *drained_json (const struct reports *in)
 
 static json_t *newest_audits (const struct sitepage *p, struct error *err)
 {
+    static const char *const keys[]
+        = { "id", "begun", "status", "why", "about", "hosts" };
     json_t *rows = ledger_list (p->in->ledger, LEDGER_AUDITS, AUDITS, 0, err);
     json_t *list = rows ? xcheck (json_array ()) : NULL;
     const json_t *row;
     size_t i;
 
     json_array_foreach (rows, i, row) {
-        json_t *a = json_pack ("{s:O, s:O, s:O, s:O, s:O, s:O}", "id",
-                               json_object_get (row, "id"), "begun",
-                               json_object_get (row, "begun"), "status",
-                               json_object_get (row, "status"), "why",
-                               json_object_get (row, "why"), "about",
-                               json_object_get (row, "about"), "hosts",
-                               json_object_get (row, "hosts"));
+        json_t *a = xcheck (json_object ());
 
-        json_put (xcheck (a), "sentence",
+        for (size_t k = 0; k < sizeof (keys) / sizeof (keys[0]); k++)
+            json_put (a, keys[k],
+                      json_incref (json_object_get (row, keys[k])));
+        json_put (a, "sentence",
                   page_text (json_text (row, "sentence")));
         json_put (a, "page",
                   json_boolean (has_page (p, (uint64_t)json_int (row, "id",
