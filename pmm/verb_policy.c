@@ -129,6 +129,8 @@ static void print_finding (const json_t *v, FILE *fp)
     fputc ('\n', fp);
 }
 
+static const char decision_line[] = "{node}: {decision}: {why}\n";
+
 /* What the decision is based on: the newest `most` findings, signs and actions.
  */
 static void print_grounds (const json_t *v, size_t most, FILE *fp)
@@ -159,11 +161,6 @@ static void print_grounds (const json_t *v, size_t most, FILE *fp)
                 print_finding (item, fp);
         }
     }
-}
-
-static void print_decision (const json_t *v, FILE *fp)
-{
-    print_line (v, "{node}: {decision}: {why}\n", fp);
 }
 
 /* That there is nothing to report. */
@@ -222,7 +219,7 @@ static void tell (struct inputs *in, const struct act_report *r,
         for (i = 0; i < d->nremarks; i++)
             fprintf (fp, "%s\n", d->remark[i]);
         json_array_foreach (nodes, i, v) {
-            print_decision (v, fp);
+            print_line (v, decision_line, fp);
             print_grounds (v, name ? SIZE_MAX : 0, fp);
         }
         if (i == 0 && d->nremarks == 0)
@@ -388,7 +385,7 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
             continue;
         node = node_json (&r->facts.input, d, faulty);
         if ((name || is_of (node, audit)) && n++ < TOLD) {
-            print_decision (node, fp);
+            print_line (node, decision_line, fp);
             if (n == 1)
                 print_remarks (&r->decisions, fp);
             print_cable (in->fabric, d->link, fp);

@@ -27,7 +27,6 @@
 enum {
     AUDITS = 500,    /* the newest of the ledger: more have pages, but no line */
     FINDINGS = 200,  /* that are shown; more are counted */
-    JOBS = 50,       /* of a finding */
 };
 
 /* What is known of a cable, as in the map. */
@@ -254,13 +253,11 @@ static int put_since (const struct sitepage *p, const struct wrong *w,
 {
     const char *id = p->in->fabric->link[w->link].id;
     json_t *audits = ledger_suspected (p->in->ledger, id, err);
-    const json_t *first = json_array_get (audits, 0), *row;
+    const json_t *first = json_array_get (audits, 0);
     json_t *jobs = xcheck (json_array ());
-    size_t i;
 
-    json_array_foreach (audits, i, row)
-        if (json_int (row, "job", 0) > 0 && json_array_size (jobs) < JOBS)
-            json_add (jobs, json_integer (json_int (row, "job", 0)));
+    for (size_t i = json_array_size (audits); i-- > 0;)
+        page_add_job (jobs, json_array_get (audits, i));
     json_put (about, "jobs", jobs);
     json_put (about, "since", json_integer (json_int (first, "begun",
                                                       w->ended)));

@@ -194,8 +194,7 @@ static void write_snapshots (int64_t now)
 
 static void test_index (struct ledger *l, struct fabric *f)
 {
-    struct site site = { .reports = (char *)"pages",
-                               .audit_every_ms = 1000 };
+    struct site site = { .reports = (char *)"pages", .audit_every_ms = 1000 };
     struct policy_node state[] = {
         { .name = f->host[0].name, .drained = true,
           .reason = "pmm: host end, see /etc/secret" },
@@ -204,6 +203,7 @@ static void test_index (struct ledger *l, struct fabric *f)
     };
     const struct controller_nodes nodes = { .v = state, .n = 3 };
     int64_t now = time (NULL);
+    char last[64];
     ino_t was;
 
     in = (struct reports){ .site = &site, .ledger = l, .fabric = f,
@@ -246,6 +246,12 @@ static void test_index (struct ledger *l, struct fabric *f)
     enter (l, f, now - 100, false);
     ok (write_index () == 1 && index_has ("\"findings\":[]")
             && index_has ("\"status\":\"OK\""), "so is a cable that is well");
+    age_index (61);
+    for (int k = 60; k > 0; k--)
+        enter (l, f, now - k, true);
+    snprintf (last, sizeof (last), ",%jd],\"since\":%jd", (intmax_t)(now - 1),
+              (intmax_t)(now - 60));
+    ok (write_index () == 1 && index_has (last), "of many jobs the newest");
     age_index (61);
     write_snapshots (now);
     site.snapshot = (char *)"snapshot";

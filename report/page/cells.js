@@ -59,7 +59,6 @@ function layCells () {
   const top = Math.max (...cells.blocks.map ((b) => b.level), 0);
   let y = 0;
 
-  cells.rows = [];
   cells.titles = [];
   for (let level = 0; level <= top; level++) {
     const blocks = cells.blocks.filter ((b) => b.level === level);
