@@ -96,8 +96,9 @@ eval palette.paper
 media print
 eval ['.status', '#cells .legend', '#cells .canvases', '.tag'].map (s => getComputedStyle ($(s)).printColorAdjust)
 print page.pdf
-# before the first audit
-eval (head.findings = [], head.status = 'UNKNOWN', showSite (), [document.title, $('#headline').textContent])
+# a cable whose finding is one too many; before the first audit
+eval (head.findings = [], cellWords (cells.all.find (c => c.cell === CELLS.FOUND)).split (' \u00b7')[0])
+eval (head.status = 'UNKNOWN', showSite (), [document.title, $('#headline').textContent])
 X
 is "$(<said)" '"FAIL: 4 findings \u2013 slurm-pmm"
 ["A cable is 2.4 us slow: h0009'"'"'s, or s1-0003/5 -- s2-0001/3", "A cable is 1.0 us slow: h0006'"'"'s", "A cable is 210 ns slow: h0003'"'"'s", "A cable loses messages: s1-0017/5 -- s2-0017/1"]
@@ -132,6 +133,7 @@ true
 ["light", "#ffffff"]
 "#171a1e"
 ["exact", "exact", "exact", "exact"]
+"in a finding that is not shown: pmm ledger list"
 ["UNKNOWN: no cable has been measured yet \u2013 slurm-pmm", "No cable has been measured yet"]
 console 0
 requests 0' "what it says, and what it does"
