@@ -10,7 +10,6 @@
 #include "pmm/verb.h"
 #include "util/alloc.h"
 
-
 static struct export_words {
     int format;             /* of formats; -1: not given */
     const char *hosts, *series, *order;

@@ -129,6 +129,8 @@ static void print_finding (const json_t *v, FILE *fp)
     fputc ('\n', fp);
 }
 
+static const char decision_line[] = "{node}: {decision}: {why}\n";
+
 /* What the decision is based on: the newest `most` findings, signs and actions.
  */
 static void print_grounds (const json_t *v, size_t most, FILE *fp)
@@ -159,11 +161,6 @@ static void print_grounds (const json_t *v, size_t most, FILE *fp)
                 print_finding (item, fp);
         }
     }
-}
-
-static void print_decision (const json_t *v, FILE *fp)
-{
-    print_line (v, "{node}: {decision}: {why}\n", fp);
 }
 
 /* That there is nothing to report. */
@@ -222,7 +219,7 @@ static void tell (struct inputs *in, const struct act_report *r,
         for (i = 0; i < d->nremarks; i++)
             fprintf (fp, "%s\n", d->remark[i]);
         json_array_foreach (nodes, i, v) {
-            print_decision (v, fp);
+            print_line (v, decision_line, fp);
             print_grounds (v, name ? SIZE_MAX : 0, fp);
         }
         if (i == 0 && d->nremarks == 0)
@@ -388,7 +385,7 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
             continue;
         node = node_json (&r->facts.input, d, faulty);
         if ((name || is_of (node, audit)) && n++ < TOLD) {
-            print_decision (node, fp);
+            print_line (node, decision_line, fp);
             if (n == 1)
                 print_remarks (&r->decisions, fp);
             print_cable (in->fabric, d->link, fp);
@@ -533,37 +530,54 @@ static void why_cable (struct inputs *in, uint32_t link)
     json_decref (found);
 }
 
+/* When an audit measured the node last; null: none has. told: there is a decision
+ * on it.
+ */
+static json_t *measured_last (struct inputs *in, const struct act_report *r,
+                              const char *name, bool told)
+{
+    int64_t begun;
+    int any = need_ok (ledger_measured (in->ledger, name, &begun, &fault));
+
+    if (!told && (!any || r->decisions.n > 0))
+        die_input ("there is no node, job or audit %.63s", name);
+    return any ? json_integer (begun) : json_null ();
+}
+
 static void why_node (struct inputs *in, const struct act_report *r,
                       const char *name)
 {
-    json_t *measured;
-    int64_t begun;
-    int rc = need_ok (ledger_measured (in->ledger, name, &begun, &fault));
     bool told = why_nodes (in, r, name, 0) > 0;
+    json_t *at = measured_last (in, r, name, told);
+    json_t *measured = json_pack ("{s:o}", "at", at);
 
-    if (!told && (rc == 0 || r->decisions.n > 0))
-        die_input ("there is no node, job or audit %.63s", name);
-    measured = json_pack ("{s:o}", "at", rc == 0 ? json_null ()
-                                                 : json_integer (begun));
-    print_line (measured, rc == 0 ? "not measured by any audit\n"
-                                  : "measured last: {@at}\n",
+    print_line (measured, json_is_null (at) ? "not measured by any audit\n"
+                                            : "measured last: {@at}\n",
                 inputs_output (in));
     if (!told)
         print_remarks (&r->decisions, inputs_output (in));
     json_decref (measured);
 }
 
-/* Tell of a job that no audit is about: if it runs, whether it was checked. */
-static void why_running (struct inputs *in, const char *word)
+/* A job that no audit is about, which must run. */
+static json_t *running_job (const char *word)
 {
     json_t *job = controller_job (word, &fault);
+
+    if (strcmp (json_text (job, "state"), "running"))
+        die_input ("no audit has this number, or is about this job: %s", word);
+    return job;
+}
+
+/* Tell of such a job whether it was checked. */
+static void why_running (struct inputs *in, const char *word)
+{
+    json_t *job = running_job (word);
     const char *field = json_text (job, "comment");
     struct comment c, check = { .source = COMMENT_AUDIT };
     FILE *fp = inputs_output (in);
     bool checked;
 
-    if (strcmp (json_text (job, "state"), "running"))
-        die_input ("no audit has this number, or is about this job: %s", word);
     while (comment_next (&field, &c))
         if (c.source == COMMENT_CHECK)
             check = c;
@@ -642,9 +656,7 @@ static json_t *audits_json (struct inputs *in, uint32_t cable)
 static json_t *why_json (struct inputs *in, const struct act_report *r,
                          const char *word, const struct named *n)
 {
-    json_t *nodes, *job;
-    int64_t begun;
-    int rc;
+    json_t *nodes, *measured;
 
     if (n->cable != FABRIC_NONE)
         return json_pack ("{s:o, s:o}", "cable",
@@ -654,19 +666,11 @@ static json_t *why_json (struct inputs *in, const struct act_report *r,
         return json_pack ("{s:o, s:o}", "audit",
                           need (ledger_audit (in->ledger, n->audit, &fault)),
                           "nodes", nodes_json (in, r, NULL, n->audit));
-    if (n->number) {
-        job = controller_job (word, &fault);
-        if (strcmp (json_text (job, "state"), "running"))
-            die_input ("no audit has this number, or is about this job: %s",
-                       word);
-        return json_pack ("{s:o}", "job", job);
-    }
+    if (n->number)
+        return json_pack ("{s:o}", "job", running_job (word));
     nodes = nodes_json (in, r, word, 0);
-    rc = need_ok (ledger_measured (in->ledger, word, &begun, &fault));
-    if (json_array_size (nodes) == 0 && (rc == 0 || r->decisions.n > 0))
-        die_input ("there is no node, job or audit %.63s", word);
-    return json_pack ("{s:o, s:o}", "nodes", nodes, "measured",
-                      rc == 0 ? json_null () : json_integer (begun));
+    measured = measured_last (in, r, word, json_array_size (nodes) > 0);
+    return json_pack ("{s:o, s:o}", "nodes", nodes, "measured", measured);
 }
 
 static int why (struct inputs *in)

@@ -43,7 +43,7 @@ char *words_link (const struct fabric *f, uint32_t link)
 }
 
 /* Append to a text of the heap, which may be NULL. */
-static char *append (char *text, const char *between, char *more)
+static char *join_on (char *text, const char *between, char *more)
 {
     char *longer = xasprintf ("%s%s%s", text ? text : "", text ? between : "",
                               more);
@@ -54,20 +54,20 @@ static char *append (char *text, const char *between, char *more)
 }
 
 /* Some of the links that may be it: "X", "X or Y", "X, or 3 others". */
-static char *names_of (const struct finding *x, const struct fabric *f)
+static char *suspect_names (const struct finding *x, const struct fabric *f)
 {
     size_t n = x->nsuspects + x->noneway;
     size_t shown = n > NAMED ? 1 : n;
     char *text = NULL;
 
     for (size_t i = 0; i < shown; i++)
-        text = append (text, ", or ",
-                       words_link (f, i < x->nsuspects
-                                          ? x->suspect[i]
-                                          : x->oneway[i - x->nsuspects]));
+        text = join_on (text, ", or ",
+                        words_link (f, i < x->nsuspects
+                                           ? x->suspect[i]
+                                           : x->oneway[i - x->nsuspects]));
     if (n > shown)
-        text = append (text, ", or ",
-                       xasprintf ("%s", COUNTED (n - shown, "other")));
+        text = join_on (text, ", or ",
+                        xasprintf ("%s", COUNTED (n - shown, "other")));
     return text ? text : xstrdup ("?");
 }
 
@@ -80,15 +80,15 @@ static const char *time_text (double ns, char text[TIME])
     return text;
 }
 
-static char *nodes_of (const struct finding *x)
+static char *node_list (const struct finding *x)
 {
-    char *nodes
-        = hostlist_fold ((const char *const *)x->node, x->nnodes);
+    char *nodes = x->nnodes > 0 ? hostlist_fold (
+                      (const char *const *)x->node, x->nnodes) : NULL;
 
     return nodes ? nodes : xstrdup ("?");
 }
 
-/* "is 1.0 us slow" */
+/* "is 1.0 us slow"; "is slow" where it is not known by how much */
 static const char *fault_text (enum finding_basis basis, double excess_ns,
                                char text[2 * TIME])
 {
@@ -96,6 +96,8 @@ static const char *fault_text (enum finding_basis basis, double excess_ns,
 
     if (basis == BASIS_LOSS || basis == BASIS_SLOW)
         return against[basis];
+    if (isnan (excess_ns))
+        return "is slow";
     snprintf (text, 2 * TIME, "is %s slow", time_text (excess_ns, time));
     return text;
 }
@@ -104,7 +106,7 @@ static char *of_cable (const struct finding *x, const struct fabric *f)
 {
     size_t n = x->nsuspects + x->noneway;
     bool inside = x->nsuspects > 0 && f->link[x->suspect[0]].internal;
-    char *names = names_of (x, f), *text, what[2 * TIME], fault[2 * TIME];
+    char *names = suspect_names (x, f), *text, what[2 * TIME], fault[2 * TIME];
 
     if (n > NAMED)
         snprintf (what, sizeof (what), "one of %zu cables", n);
@@ -124,11 +126,11 @@ char *words_finding (const struct finding *x, const struct fabric *f)
 {
     const struct network *net = fabric_network (f);
     const char *sw = x->nsw > 0 ? net->sw[x->sw[0]].name : NULL;
-    char time[TIME], *nodes, *text;
+    char fault[2 * TIME], *nodes, *text;
 
     if (x->kind == FINDING_SWITCH && sw)
-        return xasprintf ("switch %s is %s slow", sw,
-                          time_text (x->excess_ns, time));
+        return xasprintf ("switch %s %s", sw,
+                          fault_text (x->basis, x->excess_ns, fault));
     if (x->kind == FINDING_ROUTE && x->nsw == 1)
         return xasprintf ("messages leave switch %s by another way than the "
                           "tables say", sw);
@@ -136,9 +138,9 @@ char *words_finding (const struct finding *x, const struct fabric *f)
         return xstrdup ("messages take another way than the tables say");
     if (x->kind != FINDING_NODE)
         return of_cable (x, f);
-    nodes = nodes_of (x);
-    text = xasprintf ("%s itself is %s slow, not its cable", nodes,
-                      time_text (x->excess_ns, time));
+    nodes = node_list (x);
+    text = xasprintf ("%s itself %s, not its cable", nodes,
+                      fault_text (x->basis, x->excess_ns, fault));
     free (nodes);
     return text;
 }
@@ -196,7 +198,7 @@ json_t *words_steps (const struct finding *x, const struct fabric *f)
 {
     const struct network *net = fabric_network (f);
     json_t *steps = xcheck (json_array ());
-    char *nodes = nodes_of (x);
+    char *nodes = node_list (x);
 
     if (x->basis == BASIS_TRAFFIC)
         add_step (steps, "measure again when %s %s less: nothing is known to "
@@ -242,7 +244,7 @@ char *words_do (const struct finding *x, const struct fabric *f,
     if (who == WORDS_STAFF) {
         steps = words_steps (x, f);
         json_array_foreach (steps, i, v)
-            text = append (text, "; ", xstrdup (json_string_value (v)));
+            text = join_on (text, "; ", xstrdup (json_string_value (v)));
         json_decref (steps);
         return text;
     }
@@ -251,7 +253,7 @@ char *words_do (const struct finding *x, const struct fabric *f,
                         "to be wrong");
     if (x->nnodes == 0 || x->kind == FINDING_ROUTE)
         return xstrdup ("send this to your support; it is no node's fault");
-    nodes = nodes_of (x);
+    nodes = node_list (x);
     text = xasprintf ("leave out %s, or send this to your support", nodes);
     free (nodes);
     return text;
@@ -291,14 +293,14 @@ static char *measured_text (const struct verdict *v)
         return xasprintf ("%s, nothing to measure", COUNTED (v->nodes, "node"));
     text = xasprintf ("%s by %s", COUNTED (v->links, "link"),
                       COUNTED (v->probes, "probe"));
-    text = append (text, " in ", xasprintf ("%s, %s",
-                                            COUNTED (v->rounds, "round"),
-                                            COUNTED (v->nodes, "node")));
-    return append (text, "; ",
-                   xasprintf ("%.0f %% of the links resolved",
-                              v->links ? floor (100. * (double)v->separable
-                                                / (double)v->links)
-                                       : 100));
+    text = join_on (text, " in ", xasprintf ("%s, %s",
+                                             COUNTED (v->rounds, "round"),
+                                             COUNTED (v->nodes, "node")));
+    return join_on (text, "; ",
+                    xasprintf ("%.0f %% of the links resolved",
+                               v->links ? floor (100. * (double)v->separable
+                                                 / (double)v->links)
+                                        : 100));
 }
 
 char *words_sentence (const struct verdict *v, const struct fabric *f)
@@ -311,11 +313,11 @@ char *words_sentence (const struct verdict *v, const struct fabric *f)
         return measured_text (v);
     text = words_finding (v->finding, f);
     if (v->nfindings > 1)
-        text = append (text, ", and ",
-                       xasprintf ("%s%s",
-                                  COUNTED (v->nfindings - 1, "more finding"),
-                                  verdict_rail (v, fabric_network (f))
-                                      ? " of this rail" : ""));
+        text = join_on (text, ", and ",
+                        xasprintf ("%s%s",
+                                   COUNTED (v->nfindings - 1, "more finding"),
+                                   verdict_rail (v, fabric_network (f))
+                                       ? " of this rail" : ""));
     return text_clean (text);
 }
 
@@ -330,15 +332,15 @@ char *words_cable (const struct words_drain *d)
 
 char *words_drain (const struct words_drain *d)
 {
-    char *text = append (words_cable (d), "; ",
-                         xasprintf ("audit %" PRIu64 ", link %.32s", d->audit,
-                                    d->link));
+    char *text = join_on (words_cable (d), "; ",
+                          xasprintf ("audit %" PRIu64 ", link %.32s", d->audit,
+                                     d->link));
 
     if (d->basis != BASIS_LOSS)
-        text = append (text, ", ", xasprintf ("%+.0f ns", d->excess_ns));
+        text = join_on (text, ", ", xasprintf ("%+.0f ns", d->excess_ns));
     if (isfinite (d->expected_ns) && d->basis != BASIS_LOSS)
-        text = append (text, " over its ",
-                       xasprintf ("%.0f ns", d->expected_ns));
+        text = join_on (text, " over its ",
+                        xasprintf ("%.0f ns", d->expected_ns));
     return text;
 }
 
@@ -431,13 +433,9 @@ char *words_ticket (const struct finding *x, const struct fabric *f,
     fprintf (fp, "Measured: %s%s%s\n", excess ? excess : "",
              excess && x->why ? "; " : "", x->why ? x->why : "");
     xcheck (fclose (fp) == 0 ? text : NULL);
-    for (s = text; (s = strchr (s, '\n')); s++) /* lines stay */
-        *s = '\0';
-    for (s = text; s < text + size; s += strlen (s) + 1)
-        text_clean (s);
-    for (s = text; s < text + size; s++)
-        if (!*s)
-            *s = '\n';
+    for (s = text; *s; s++)
+        if (*s != '\n' && (*s < ' ' || *s > '~'))
+            *s = '?';
     json_decref (steps);
     free (says);
     free (excess);

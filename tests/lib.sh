@@ -31,6 +31,8 @@
 #                             prints a netfile: EACH hosts h0001, ... a leaf, of
 #                             which the first of each of the first TWINS leaves
 #                             has a second port, at the next leaf
+#   with_browser              ends the test where there is no Chromium
+#   browse PAGE               does there what standard input says: browser.py
 #   with_vm                   skips where no virtual machine can run; goes to a
 #                             directory that is shared with it
 #   with_wired LEAVES SPINES EACH [TWINS]
@@ -297,6 +299,26 @@ wiring ()
             $((leaf % leaves + 1)) $((each + spines + 1))
         echo
     done
+}
+
+with_browser ()
+{
+    for chromium in "${CHROMIUM-}" chromium chromium-browser google-chrome; do
+        command -v "$chromium" >/dev/null && break
+        chromium=
+    done
+    if [ -z "$chromium" ] || ! command -v python3 >/dev/null; then
+        skip "the page in a browser" "chromium or python3 is missing"
+        done_testing
+        exit
+    fi
+}
+
+browse ()
+{
+    cat >script
+    CHROMIUM=$chromium timeout $((60 * patience)) \
+        python3 "$srcdir/tests/browser.py" "$1" script 2>&1
 }
 
 with_vm ()

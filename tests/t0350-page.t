@@ -61,23 +61,7 @@ pmm report --html -f fabric plan 2>said
 is "$?,$(<said)" "2,pmm report: plan: expected a verdict, this is a plan" \
     "and so is a file that is no verdict"
 
-for chromium in "${CHROMIUM-}" chromium chromium-browser google-chrome; do
-    command -v "$chromium" >/dev/null && break
-    chromium=
-done
-if [ -z "$chromium" ] || ! command -v python3 >/dev/null; then
-    skip "the page in a browser" "chromium or python3 is missing"
-    done_testing
-    exit
-fi
-
-browse () # PAGE, with the script of standard input
-{
-    cat >script
-    CHROMIUM=$chromium timeout $((60 * patience)) \
-        python3 "$srcdir/tests/browser.py" "$1" script 2>&1
-}
-
+with_browser
 browse page.html >said <<'X'
 size 1280 900
 wait document.body.dataset.ready

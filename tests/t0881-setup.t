@@ -10,7 +10,7 @@ id slurm &>/dev/null || skip_all "no user slurm"
 clean_root
 rm -rf /etc/slurm # there is no Slurm
 cd "$workdir" || exit
-conf=$(strings "$(type -P pmm)" | grep -o '/.*/slurm-pmm/pmm[.]conf$')
+conf=$(strings "$(type -P pmm)" | grep -o '/.*/slurm-pmm/pmm[.]conf$' | head -1)
 etc=${conf%/*}
 mkdir -p "${etc%/*}" /etc/systemd/system shared
 rm -rf "$etc" /var/{lib,spool}/slurm-pm*
@@ -177,8 +177,8 @@ refuses 'need an absolute path of letters' "a name with a blank" \
     --shared "$workdir/a b"
 refuses 'need an absolute path of letters' "... or a specifier of systemd's" \
     --shared "$workdir/%h"
-refuses '^pmm setup: --shared: need an absolute path$' "no directory at all" \
-    --shared ''
+refuses '^pmm setup: --shared: need an absolute path$' "no absolute path" \
+    --shared shared
 echo 'Colour = red' >"$conf"
 refuses "unknown key 'Colour'" "a pmm.conf that is wrong"
 built_to "$workdir/bin" pmm/pmm # where the user reaches it

@@ -165,12 +165,16 @@ static int find_row (const struct opt *opt, const char *name, int *index,
                         list_rows (opt, ", ", list));
 }
 
-/* Return 0, or -1 with err if the value is a number that is out of range. */
-static int check_range (const struct opt *opt, const char *value,
+/* Return 0, or -1 with err if the value is empty, as that of a script's variable
+ * that is not set, or a number that is out of range.
+ */
+static int check_value (const struct opt *opt, const char *value,
                         struct error *err)
 {
     double x;
 
+    if (value && !*value)
+        return error_input (err, "the value is empty");
     if (opt->max == 0 || text_double (value, -DBL_MAX, DBL_MAX, &x) < 0
         || (x >= opt->min && x <= opt->max))
         return 0;
@@ -182,12 +186,12 @@ static int check_range (const struct opt *opt, const char *value,
  * Rules
  */
 
-enum { WORD = 128, SENTENCE = 320 };
+enum { WORD = 128, SENTENCE = 320, RULE_BYTES = 2 * SENTENCE + 32 };
 
 /* Copy the next word of the list, up to one of these characters. Return false
  * if there is none.
  */
-static bool next_word (const char **list, const char *ends, char word[WORD])
+static bool split_word (const char **list, const char *ends, char word[WORD])
 {
     size_t len;
 
@@ -224,12 +228,12 @@ static bool is_among (const char *value, const char *these, const char *all)
     bool other = false, named = false;
     char word[WORD];
 
-    while (next_word (&these, "|", word)) {
+    while (split_word (&these, "|", word)) {
         if (!strcmp (word, value))
             return true;
         other |= is_operand (word);
     }
-    while (next_word (&all, "|", word))
+    while (split_word (&all, "|", word))
         named |= !strcmp (word, value);
     return other && !named;
 }
@@ -242,7 +246,7 @@ static bool has_word (const struct option_known *k, const char *word)
     char operand[WORD];
 
     for (int i = 0; i < k->noperands && is_operand (word)
-                    && next_word (&list, " [].", operand); i++)
+                    && split_word (&list, " [].", operand); i++)
         if (!strcmp (operand, word))
             return true;
     return f && f->used
@@ -276,7 +280,7 @@ static int say_list (const struct option_known *k, const char *list,
     char word[WORD];
     int n = 0;
 
-    while (next_word (&list, " ", word)) {
+    while (split_word (&list, " ", word)) {
         size_t len = strlen (s);
         bool more = list[strspn (list, " ")];
 
@@ -291,7 +295,7 @@ static int say_list (const struct option_known *k, const char *list,
 static bool find_any (const struct option_known *k, const char *list,
                       char word[WORD])
 {
-    while (next_word (&list, " ", word))
+    while (split_word (&list, " ", word))
         if (has_word (k, word))
             return true;
     return false;
@@ -307,7 +311,7 @@ static int check_rule (const struct option_known *k,
         say_list (k, rule->with, " or ", true, b);
         return error_input (err, "%s is missing", b);
     }
-    while (next_word (&of, " ", word)) {
+    while (split_word (&of, " ", word)) {
         bool any = find_any (k, rule->with ? rule->with : of, with);
 
         if (!has_word (k, word) || any == (rule->kind == OPT_NEEDS))
@@ -336,7 +340,7 @@ static int check_rules (const struct option_known *k,
 
 /* What --help says of it. */
 static void rule_sentence (const struct option_known *k,
-                           const struct opt_rule *rule, char s[2 * SENTENCE])
+                           const struct opt_rule *rule, char s[RULE_BYTES])
 {
     bool needs = rule->kind == OPT_NEEDS;
     char of[SENTENCE] = "", with[SENTENCE] = "";
@@ -382,7 +386,7 @@ int options_get (const struct opt_group *group, const char *operands, int argc,
         field = (char *)k.found[i].data + opt->offset;
         k.found[i].used = true;
         k.found[i].value = optarg;
-        if (check_range (opt, optarg, err) < 0
+        if (check_value (opt, optarg, err) < 0
             || (opt->set ? opt->set (field, optarg, err)
                          : find_row (opt, optarg, field, err)) < 0)
             return error_prefix (err, "--%s", opt->name);
@@ -395,7 +399,7 @@ int options_get (const struct opt_group *group, const char *operands, int argc,
 /* Print a text in lines of WIDTH columns, the first of which has `at`, others
  * an indent.
  */
-static void put_text (FILE *fp, int at, int indent, const char *text)
+static void wrap_text (FILE *fp, int at, int indent, const char *text)
 {
     size_t len;
 
@@ -413,7 +417,7 @@ static void put_help (FILE *fp, const char *left, const char *text)
 {
     int at = fprintf (fp, "  %-*s", LEFT - 2, left);
 
-    put_text (fp, strlen (left) + 2 >= LEFT ? WIDTH : at, LEFT, text);
+    wrap_text (fp, strlen (left) + 2 >= LEFT ? WIDTH : at, LEFT, text);
 }
 
 void options_help (const struct opt_group *group, FILE *fp)
@@ -438,12 +442,12 @@ void options_help (const struct opt_group *group, FILE *fp)
     put_help (fp, "-h, --help", "show this");
     for (group = first; group->table; group++)
         for (const struct opt_rule *r = group->rules; r && r->kind; r++) {
-            char s[2 * SENTENCE];
+            char s[RULE_BYTES];
 
             if (!any)
                 fputc ('\n', fp);
             any = true;
             rule_sentence (&k, r, s);
-            put_text (fp, 0, RULE, s);
+            wrap_text (fp, 0, RULE, s);
         }
 }

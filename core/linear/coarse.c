@@ -18,7 +18,7 @@ enum { MOST = 2000 }; /* modes of a full matrix: 16 MB */
 #define OWN 1e-9 /* weight of a mode's own row, as a share of its others */
 
 struct coarse {
-    struct sparse *modes;
+    struct sparse *modes; /* of each column */
     struct sparse *b;   /* A M' without empty rows, and a row for each mode */
     size_t rows;        /* of the former */
     uint32_t *row;      /* [rows] of A */
@@ -26,22 +26,12 @@ struct coarse {
     struct direct *d;   /* NULL: no correction */
 };
 
-static struct sparse *copy_of (const struct sparse *a)
-{
-    struct sparse *copy = sparse_create (a->ncols);
-
-    for (size_t i = 0; i < a->nrows; i++)
-        sparse_add (copy, a->col + a->start[i], a->value + a->start[i],
-                    a->start[i + 1] - a->start[i]);
-    return copy;
-}
-
 struct product {
-    const struct sparse *by_col; /* the modes of a column */
-    int *sum;                    /* [modes] 0 but for `touched` */
-    uint32_t *touched;           /* [modes] */
-    uint32_t *by;                /* [modes] the last row + 1 that did */
-    uint32_t *col;               /* [modes] */
+    const struct sparse *modes; /* of each column */
+    int *sum;                   /* [modes] 0 but for `touched` */
+    uint32_t *touched;          /* [modes] */
+    uint32_t *by;               /* [modes] the last row + 1 that did */
+    uint32_t *col;              /* [modes] */
     int8_t *value;
 };
 
@@ -51,14 +41,14 @@ static size_t product_row (struct product *p, const struct sparse *a, size_t i)
     size_t touched = 0, n = 0;
 
     for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
-        for (size_t m = p->by_col->start[a->col[e]];
-             m < p->by_col->start[a->col[e] + 1]; m++) {
-            uint32_t mode = p->by_col->col[m];
+        for (size_t m = p->modes->start[a->col[e]];
+             m < p->modes->start[a->col[e] + 1]; m++) {
+            uint32_t mode = p->modes->col[m];
 
             if (p->by[mode] != i + 1)
                 p->touched[touched++] = mode;
             p->by[mode] = (uint32_t)i + 1;
-            p->sum[mode] += a->value[e] * p->by_col->value[m];
+            p->sum[mode] += a->value[e] * p->modes->value[m];
         }
     for (size_t t = 0; t < touched; t++) {
         uint32_t mode = p->touched[t];
@@ -75,10 +65,9 @@ static size_t product_row (struct product *p, const struct sparse *a, size_t i)
 static void multiply (struct coarse *c, const struct sparse *a)
 {
     static const int8_t one = 1;
-    size_t modes = c->modes->nrows;
-    struct sparse *by_col = sparse_transpose (c->modes);
+    size_t modes = c->modes->ncols;
     struct product p = {
-        .by_col = by_col,
+        .modes = c->modes,
         .sum = xcalloc (modes, sizeof (*p.sum)),
         .touched = xarray (modes, sizeof (*p.touched)),
         .by = xcalloc (modes, sizeof (*p.by)),
@@ -98,7 +87,6 @@ static void multiply (struct coarse *c, const struct sparse *a)
     }
     for (uint32_t m = 0; m < modes; m++)
         sparse_add (c->b, &m, &one, 1);
-    sparse_destroy (by_col);
     free (p.sum);
     free (p.touched);
     free (p.by);
@@ -110,14 +98,14 @@ void coarse_reweigh (struct coarse *c, const double *w)
 {
     double *own = c->w + c->rows;
 
-    memset (own, 0, c->modes->nrows * sizeof (*own));
+    memset (own, 0, c->modes->ncols * sizeof (*own));
     for (size_t i = 0; i < c->rows; i++) {
         c->w[i] = w ? w[c->row[i]] : 1;
         for (size_t e = c->b->start[i]; e < c->b->start[i + 1]; e++)
             own[c->b->col[e]]
                 += OWN * c->w[i] * c->b->value[e] * c->b->value[e];
     }
-    for (size_t m = 0; m < c->modes->nrows; m++)
+    for (size_t m = 0; m < c->modes->ncols; m++)
         if (!(own[m] > 0))
             own[m] = 1; /* no row sees it */
     direct_destroy (c->d);
@@ -129,7 +117,7 @@ struct coarse *coarse_create (const struct sparse *a, const double *w,
 {
     struct coarse *c = xcalloc (1, sizeof (*c));
 
-    c->modes = copy_of (modes);
+    c->modes = sparse_transpose (modes);
     multiply (c, a);
     c->w = xarray (c->b->nrows, sizeof (*c->w));
     coarse_reweigh (c, w);
@@ -152,7 +140,7 @@ void coarse_apply (const struct coarse *c, size_t lanes, const double *r,
                    double *z, double *rz)
 {
     const struct sparse *m = c->modes;
-    size_t n = m->nrows * lanes;
+    size_t n = m->ncols * lanes;
     double *sum, *y, more[LSQ_LANES];
 
     if (!c->d)
@@ -162,12 +150,12 @@ void coarse_apply (const struct coarse *c, size_t lanes, const double *r,
     for (size_t i = 0; i < m->nrows; i++)
         for (size_t e = m->start[i]; e < m->start[i + 1]; e++)
             for (size_t l = 0; l < lanes; l++)
-                sum[i * lanes + l] += m->value[e] * r[m->col[e] * lanes + l];
+                sum[m->col[e] * lanes + l] += m->value[e] * r[i * lanes + l];
     direct_apply (c->d, lanes, sum, y, y + n, more);
     for (size_t i = 0; i < m->nrows; i++)
         for (size_t e = m->start[i]; e < m->start[i + 1]; e++)
             for (size_t l = 0; l < lanes; l++)
-                z[m->col[e] * lanes + l] += m->value[e] * y[i * lanes + l];
+                z[i * lanes + l] += m->value[e] * y[m->col[e] * lanes + l];
     for (size_t l = 0; l < lanes; l++)
         rz[l] += more[l];
     free (sum);

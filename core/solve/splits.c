@@ -10,7 +10,7 @@
 /* The distance of each switch from the nearest host; NETWORK_NONE: farther than
  * messages go.
  */
-static uint32_t *find_levels (const struct network *net)
+static uint32_t *host_distances (const struct network *net)
 {
     uint32_t *level = xarray (net->nswitches, sizeof (*level));
     bool some = true;
@@ -69,7 +69,7 @@ struct sparse *splits_make (const struct network *net, const uint32_t *link,
                             size_t m)
 {
     struct sparse *splits = sparse_create (m);
-    uint32_t *level = find_levels (net);
+    uint32_t *level = host_distances (net);
     size_t *start = xcalloc (net->nswitches + 2, sizeof (*start));
     uint32_t *of = sort_links (net, link, m, start);
     int8_t *value = xarray (2 * m, sizeof (*value));

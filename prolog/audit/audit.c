@@ -281,7 +281,7 @@ static void write_report (struct audit_work *run, const struct audit_record *r,
         report (run, "no page of this audit: %s", err.text);
 }
 
-static bool say (struct audit_work *run, const struct verdict *v)
+static bool put_sentence (struct audit_work *run, const struct verdict *v)
 {
     char *says = words_sentence (v, run->audit->fabric);
 
@@ -315,7 +315,7 @@ static int conclude (struct audit_work *run, struct job_said *said,
              && ledger_led (ledger, result->id,
                             said->recorder[0] ? said->recorder : NULL, err)
                     == 0
-             && say (run, v)
+             && put_sentence (run, v)
              && ledger_record (ledger, clock_date (), r.ps, r.samples, v,
                                result->sentence, err)
                     > 0) {

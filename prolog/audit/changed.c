@@ -23,7 +23,7 @@
 enum {
     CHANGES = 200,
     NAMED = 12,    /* cables of a change of cabling */
-    SNAPSHOTS = 8, /* earlier ones that are read */
+    SNAPSHOTS = 8, /* earlier ones that are read, the newest */
     DAY_S = 86400,
     LATE_S = 30 * DAY_S,
     CABLES = 64 << 20, /* bytes of a snapshot up to its tables */
@@ -33,33 +33,6 @@ struct changes {
     const struct reports *in;
     int64_t now;
 };
-
-char *page_plain (const char *text)
-{
-    char *clean = xarray (2 * strlen (text) + 1, 1), *to = clean;
-
-    for (const char *s = text; *s; s++) {
-        bool begins = s == text || strchr (" \"'(=:,", s[-1]);
-
-        *to++ = *s;
-        if (*s != '/' || !begins || s[1] <= ' ')
-            continue;
-        to = stpcpy (to - 1, "...");
-        while (s[1] && !strchr (" \"'):,;", s[1]))
-            s++;
-    }
-    *to = '\0';
-    return clean;
-}
-
-json_t *page_text (const char *text)
-{
-    char *clean = page_plain (text);
-    json_t *json = xcheck (json_string (text_clean (clean)));
-
-    free (clean);
-    return json;
-}
 
 static void add_change (json_t *list, int64_t time, const char *kind,
                         const char *link, char *text)
@@ -146,7 +119,7 @@ static int put_kernels (const struct changes *p, json_t *list,
     return rows ? 0 : -1;
 }
 
-static int compare_changes (const void *va, const void *vb)
+static int newer_change (const void *va, const void *vb)
 {
     const json_t *a = *(json_t *const *)va, *b = *(json_t *const *)vb;
     int order = util_compare (json_int (b, "time", 0),
@@ -165,7 +138,7 @@ static json_t *sort_changes (json_t *list)
     for (size_t i = 0; i < n; i++)
         v[i] = json_array_get (list, i);
     if (n > 0)
-        qsort (v, n, sizeof (*v), compare_changes);
+        qsort (v, n, sizeof (*v), newer_change);
     for (size_t i = 0; i < n && i < CHANGES; i++)
         json_add (sorted, json_incref (v[i]));
     free (v);
@@ -270,7 +243,7 @@ static void put_difference (const struct fabric *f, int64_t time,
 /* The time in the name of an earlier snapshot, FILE.20261122T013000Z; 0: it is
  * none.
  */
-static int64_t time_of (const char *name, const char *file)
+static int64_t stamp_of (const char *name, const char *file)
 {
     size_t n = strlen (file);
     struct tm tm = { 0 };
@@ -286,42 +259,36 @@ static int64_t time_of (const char *name, const char *file)
 static void compare_snapshots (const struct changes *p, const char *path,
                                json_t *list)
 {
-    char *copy = xstrdup (path), *other = xstrdup (path);
+    char *copy = xstrdup (path), *other = xstrdup (path), **name = NULL;
     const char *file = basename (copy), *in = dirname (other);
     DIR *d = opendir (in);
-    uint64_t time[SNAPSHOTS];
     int64_t read = p->in->fabric->time;
     json_t *after = read_cables (path);
     struct dirent *e;
     size_t n = 0;
 
-    while (d && n < SNAPSHOTS && (e = readdir (d)))
-        if (time_of (e->d_name, file) > p->now - LATE_S)
-            time[n++] = (uint64_t)time_of (e->d_name, file);
+    while (d && (e = readdir (d)))
+        if (stamp_of (e->d_name, file) > p->now - LATE_S) {
+            name = xgrow (name, n, sizeof (*name));
+            name[n++] = xstrdup (e->d_name);
+        }
     if (n > 0)
-        qsort (time, n, sizeof (*time), compare_u64);
-    while (n-- > 0) {
-        time_t t = (time_t)time[n];
-        char date[32];
-        struct tm tm;
-        char *name;
-        json_t *before;
+        qsort (name, n, sizeof (*name), compare_strings);
+    for (size_t i = n; i-- > 0; free (name[i])) {
+        char *old = xasprintf ("%s/%s", in, name[i]);
+        json_t *before = n - i > SNAPSHOTS ? NULL : read_cables (old);
 
-        if (!gmtime_r (&t, &tm)
-            || strftime (date, sizeof (date), "%Y%m%dT%H%M%SZ", &tm) == 0)
-            break;
-        name = xasprintf ("%s.%s", path, date);
-        before = read_cables (name);
         if (json_object_size (before) > 0 && json_object_size (after) > 0)
             put_difference (p->in->fabric, read, before, after, list);
         json_decref (after);
         after = before;
-        read = (int64_t)time[n];
-        free (name);
+        read = stamp_of (name[i], file);
+        free (old);
     }
     json_decref (after);
     if (d)
         closedir (d);
+    free (name);
     free (copy);
     free (other);
 }

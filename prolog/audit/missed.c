@@ -7,15 +7,28 @@
 #include <string.h>
 
 #include "ibquery/nodemap.h"
+#include "prolog/audit/parts.h"
+#include "report/words.h"
 #include "util/alloc.h"
+#include "util/json.h"
 #include "util/sort.h"
+#include "util/text.h"
 
-enum { DAY_S = 86400 };
+enum { DAY_S = 86400, SILENT_S = 30 * DAY_S };
 
-static bool in_service (const struct policy_node *v)
+const char *page_state (const struct policy_node *v)
 {
-    return !v->unknown && !v->down && !v->powered_down && !v->reserved
-           && !v->drained;
+    bool ours = v->drained && v->reason
+                && !strncmp (v->reason, CONTROLLER_OURS,
+                             strlen (CONTROLLER_OURS));
+
+    return ours              ? WORDS_DRAINED
+           : v->drained      ? "drained, not by pmm"
+           : v->down         ? "down"
+           : v->powered_down ? "powered down"
+           : v->reserved     ? "reserved, or in maintenance"
+           : v->unknown      ? "Slurm does not know its state"
+                             : NULL;
 }
 
 int missed_nodes (struct hostlist *missed, struct ledger *ledger,
@@ -40,7 +53,7 @@ int missed_nodes (struct hostlist *missed, struct ledger *ledger,
         const char *node = nodes->v[i].name;
         bool out = json_object_get (faulty, node) != NULL;
 
-        if (!in_service (&nodes->v[i]) || (!out && every_s == 0)
+        if (page_state (&nodes->v[i]) || (!out && every_s == 0)
             || !text_find (known, f->nendpoints, node))
             continue;
         if ((rc = ledger_measured (ledger, node, &last, err)) == 0)
@@ -51,4 +64,120 @@ int missed_nodes (struct hostlist *missed, struct ledger *ledger,
     json_decref (faulty);
     free (known);
     return rc < 0 ? -1 : 0;
+}
+
+/*
+ * For the site's page: these, those out of service, and hosts that Slurm lacks
+ */
+
+/* Why a node was missed that is in service. */
+static char *why_missed (const json_t *faulty, const json_t *silent,
+                         const char *node)
+{
+    const json_t *fault = json_object_get (faulty, node);
+
+    if (fault)
+        return xasprintf ("audits failed because of it: %s",
+                          json_text (fault, "cause"));
+    return xstrdup (json_object_get (silent, node)
+                        ? "it did not answer in an audit"
+                        : "no fault is known: it was never idle, or is not in "
+                          "AuditPartition");
+}
+
+static void add_missed (json_t *missed, const char *why, const char *node)
+{
+    json_t *list = json_object_get (missed, why);
+
+    if (!list)
+        json_put (missed, why, list = xcheck (json_array ()));
+    json_add (list, json_string (node));
+}
+
+/* Hosts of the fabric that Slurm does not have. */
+static void add_strangers (const struct reports *in, json_t *missed)
+{
+    const char **name = xarray (in->nodes->n, sizeof (*name));
+
+    for (size_t i = 0; i < in->nodes->n; i++)
+        name[i] = in->nodes->v[i].name;
+    if (in->nodes->n > 0)
+        qsort (name, in->nodes->n, sizeof (*name), compare_strings);
+    for (size_t i = 0; i < in->fabric->nhosts; i++) {
+        const char *node = in->node_of[in->fabric->host[i].first];
+
+        if (!node || !text_find (name, in->nodes->n, node))
+            add_missed (missed, "not a node of Slurm",
+                        node ? node : in->fabric->host[i].name);
+    }
+    free (name);
+}
+
+/* Lists by reason, folded. */
+static json_t *fold_missed (json_t *missed)
+{
+    json_t *list = xcheck (json_array ()), *v;
+    const char *why;
+
+    json_object_foreach (missed, why, v) {
+        size_t n = json_array_size (v);
+        const char **name = xarray (n, sizeof (*name));
+        char *nodes;
+
+        for (size_t i = 0; i < n; i++)
+            name[i] = json_string_value (json_array_get (v, i));
+        nodes = hostlist_fold (name, n);
+        json_add (list, json_pack ("{s:s, s:I, s:o}", "nodes",
+                                   nodes ? nodes : "", "n", (json_int_t)n,
+                                   "why", page_text (why)));
+        free (nodes);
+        free (name);
+    }
+    json_decref (missed);
+    return list;
+}
+
+json_t *missed_json (const struct reports *in, int64_t now, struct error *err)
+{
+    json_t *missed, *faulty = NULL, *silent = NULL;
+    const char **known = NULL;
+    struct hostlist list = { 0 };
+    int rc = -1;
+
+    if (!in->nodes)
+        return xcheck (json_array ());
+    missed = xcheck (json_object ());
+    known = xarray (in->fabric->nendpoints, sizeof (*known));
+    for (size_t i = 0; i < in->fabric->nendpoints; i++)
+        known[i] = in->node_of[i];
+    if (in->fabric->nendpoints > 0)
+        qsort (known, in->fabric->nendpoints, sizeof (*known),
+               compare_strings);
+    if ((faulty = ledger_faulty (in->ledger, now, err))
+        && (silent = ledger_list (in->ledger, LEDGER_SILENT,
+                                  now - SILENT_S, 0, err)))
+        rc = missed_nodes (&list, in->ledger, in->site, in->fabric, in->map,
+                           in->nodes, now, err);
+    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+        char *why = why_missed (faulty, silent, list.name[i]);
+
+        add_missed (missed, why, list.name[i]);
+        free (why);
+    }
+    for (size_t i = 0; rc == 0 && i < in->nodes->n; i++) {
+        const struct policy_node *v = &in->nodes->v[i];
+
+        if (page_state (v) && text_find (known, in->fabric->nendpoints, v->name))
+            add_missed (missed, page_state (v), v->name);
+    }
+    if (rc == 0)
+        add_strangers (in, missed);
+    hostlist_clear (&list);
+    json_decref (faulty);
+    json_decref (silent);
+    free (known);
+    if (rc == 0)
+        return fold_missed (missed);
+    json_decref (missed);
+    return NULL;
 }

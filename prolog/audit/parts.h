@@ -189,6 +189,14 @@ int sitepage_write (const struct reports *in, const uint64_t *pages,
 char *page_plain (const char *text);
 json_t *page_text (const char *text);
 
+/* Why a node is not in service; NULL: it is. */
+const char *page_state (const struct policy_node *node);
+
+/* The nodes that audits miss, by why, for that page: [{nodes, n, why}]. NULL with
+ * err.
+ */
+json_t *missed_json (const struct reports *in, int64_t now, struct error *err);
+
 /* What changed in 30 days, the newest first, for that page: [{time, kind, link,
  * text}]; link may be missing. NULL with err.
  */

@@ -27,8 +27,6 @@
 enum {
     AUDITS = 500,    /* the newest of the ledger: more have pages, but no line */
     FINDINGS = 200,  /* that are shown; more are counted */
-    JOBS = 50,       /* of a finding */
-    SILENT_S = 30 * 86400, /* who did not answer in this time */
 };
 
 /* What is known of a cable, as in the map. */
@@ -55,12 +53,34 @@ struct sitepage {
     uint32_t *wrong_of;    /* [link] the first of its findings; FABRIC_NONE */
 };
 
-static json_t *fold_json (const char *const *name, size_t n)
-{
-    char *list = hostlist_fold (name, n);
-    json_t *json = xcheck (json_string (list ? list : ""));
+/*
+ * Texts
+ */
 
-    free (list);
+char *page_plain (const char *text)
+{
+    char *clean = xarray (2 * strlen (text) + 1, 1), *to = clean;
+
+    for (const char *s = text; *s; s++) {
+        bool begins = s == text || strchr (" \"'(=:,", s[-1]);
+
+        *to++ = *s;
+        if (*s != '/' || !begins || s[1] <= ' ')
+            continue;
+        to = stpcpy (to - 1, "...");
+        while (s[1] && !strchr (" \"'):,;", s[1]))
+            s++;
+    }
+    *to = '\0';
+    return clean;
+}
+
+json_t *page_text (const char *text)
+{
+    char *clean = page_plain (text);
+    json_t *json = xcheck (json_string (text_clean (clean)));
+
+    free (clean);
     return json;
 }
 
@@ -77,25 +97,6 @@ static const struct policy_node *node_named (const struct reports *in,
     return NULL;
 }
 
-/* Whether we drained it: its Reason says so. */
-static bool is_ours (const struct policy_node *v)
-{
-    return v->drained && v->reason
-           && !strncmp (v->reason, CONTROLLER_OURS, strlen (CONTROLLER_OURS));
-}
-
-/* NULL: in service. */
-static const char *state_of (const struct policy_node *v)
-{
-    return is_ours (v)        ? WORDS_DRAINED
-           : v->drained       ? "drained, not by pmm"
-           : v->down          ? "down"
-           : v->powered_down  ? "powered down"
-           : v->reserved      ? "reserved, or in maintenance"
-           : v->unknown       ? "Slurm does not know its state"
-                              : NULL;
-}
-
 /* What Slurm calls a host of the fabric. */
 static const char *node_of (const struct reports *in, const char *host)
 {
@@ -110,16 +111,6 @@ static const char *node_of (const struct reports *in, const char *host)
  * Cables
  */
 
-static enum verdict_status level_of (const json_t *row)
-{
-    enum verdict_status level = VERDICT_FAIL;
-
-    while (level > VERDICT_OK
-           && strcmp (json_text (row, "level"), verdict_status_name (level)))
-        level--;
-    return level;
-}
-
 static void free_finding (struct finding *x)
 {
     verdict_drop (&(struct verdict){ .finding = x, .nfindings = 1 });
@@ -128,9 +119,10 @@ static void free_finding (struct finding *x)
 /* Take what the newest audit of each link says of it; `wrong` gets the findings,
  * without their words yet.
  */
-static int take_links (struct sitepage *p, struct error *err)
+static int note_links (struct sitepage *p, struct error *err)
 {
     const struct fabric *f = p->in->fabric;
+    const char *traffic = verdict_status_name (VERDICT_UNKNOWN); /* others' */
     json_t *rows = ledger_list (p->in->ledger, LEDGER_LINKS, 0, 0, err);
     const json_t *row;
     size_t i;
@@ -148,7 +140,7 @@ static int take_links (struct sitepage *p, struct error *err)
             p->cell[link] = CELL_OPEN;
         if (seq < 0)
             continue;
-        if (level_of (row) == VERDICT_UNKNOWN) /* others' traffic */
+        if (!strcmp (json_text (row, "level"), traffic))
             p->cell[link] = CELL_OPEN;
         else if (p->cell[link] < CELL_FOUND)
             p->cell[link] = json_int (row, "suspects", 1) > 1 ? CELL_SUM
@@ -186,7 +178,7 @@ static int compare_wrong (const void *va, const void *vb)
 /* Take a finding from its verdict; false if none of its suspects is in the fabric any
  * more, or it is of others' traffic.
  */
-static bool take_finding (struct wrong *w, struct verdict *v)
+static bool move_finding (struct wrong *w, struct verdict *v)
 {
     struct finding *x = w->seq < (int64_t)v->nfindings ? &v->finding[w->seq]
                                                        : NULL;
@@ -225,7 +217,7 @@ static int read_findings (struct sitepage *p, struct error *err)
             }
             read = w.audit;
         }
-        if (take_finding (&w, v))
+        if (move_finding (&w, v))
             p->wrong[n++] = w;
     }
     verdict_destroy (v);
@@ -237,10 +229,13 @@ static int read_findings (struct sitepage *p, struct error *err)
     for (size_t i = p->nwrong; i-- > 0;) { /* the worst is said last */
         const struct finding *x = &p->wrong[i].finding;
 
-        for (size_t k = 0; k < x->nsuspects; k++)
-            p->wrong_of[x->suspect[k]] = (uint32_t)i;
-        for (size_t k = 0; k < x->noneway; k++)
-            p->wrong_of[x->oneway[k]] = (uint32_t)i;
+        for (size_t k = 0; k < x->nsuspects + x->noneway; k++) {
+            uint32_t link = k < x->nsuspects ? x->suspect[k]
+                                             : x->oneway[k - x->nsuspects];
+
+            if (p->cell[link] >= CELL_SUM) /* a newer audit clears it */
+                p->wrong_of[link] = (uint32_t)i;
+        }
     }
     return 0;
 }
@@ -258,13 +253,11 @@ static int put_since (const struct sitepage *p, const struct wrong *w,
 {
     const char *id = p->in->fabric->link[w->link].id;
     json_t *audits = ledger_suspected (p->in->ledger, id, err);
-    const json_t *first = json_array_get (audits, 0), *row;
+    const json_t *first = json_array_get (audits, 0);
     json_t *jobs = xcheck (json_array ());
-    size_t i;
 
-    json_array_foreach (audits, i, row)
-        if (json_int (row, "job", 0) > 0 && json_array_size (jobs) < JOBS)
-            json_add (jobs, json_integer (json_int (row, "job", 0)));
+    for (size_t i = json_array_size (audits); i-- > 0;)
+        page_add_job (jobs, json_array_get (audits, i));
     json_put (about, "jobs", jobs);
     json_put (about, "since", json_integer (json_int (first, "begun",
                                                       w->ended)));
@@ -277,7 +270,7 @@ static int put_since (const struct sitepage *p, const struct wrong *w,
 }
 
 /* What the policy's newest decision says of a node; "": nothing new. */
-static const char *said_of (const json_t *news, const char *node)
+static const char *news_of (const json_t *news, const char *node)
 {
     const json_t *v;
     size_t i;
@@ -288,21 +281,22 @@ static const char *said_of (const json_t *news, const char *node)
     return "";
 }
 
-static json_t *nodes_json (const struct sitepage *p, const struct finding *x)
+static json_t *suspect_nodes (const struct sitepage *p, const struct finding *x)
 {
     json_t *list = xcheck (json_array ());
 
     for (size_t i = 0; i < x->nnodes; i++) {
         const char *name = node_of (p->in, x->node[i]);
         const struct policy_node *v = node_named (p->in, name);
-        const char *state = v ? state_of (v) : NULL;
+        const char *state = v ? page_state (v) : NULL;
 
         json_add (list, json_pack ("{s:s, s:s, s:o}", "node", name, "state",
                                    !p->in->nodes ? "state not known"
                                    : !v          ? "not a node of Slurm"
                                    : state       ? state
                                                  : "not drained",
-                                   "said", page_text (said_of (p->in->news, name))));
+                                   "said",
+                                   page_text (news_of (p->in->news, name))));
     }
     return list;
 }
@@ -360,7 +354,7 @@ static json_t *about_json (struct sitepage *p, struct error *err)
             json_pack ("{s:I, s:b, s:I, s:o}", "audit", (json_int_t)w->audit,
                        "page", has_page (p, (uint64_t)w->audit), "seen",
                        (json_int_t)w->ended, "nodes",
-                       nodes_json (p, &w->finding)));
+                       suspect_nodes (p, &w->finding)));
 
         json_add (list, about);
         if (mute)
@@ -465,151 +459,38 @@ static json_t *drained_json (const struct reports *in)
 {
     json_t *list = xcheck (json_array ());
 
-    for (size_t i = 0; in->nodes && i < in->nodes->n; i++)
-        if (is_ours (&in->nodes->v[i]))
-            json_add (list, json_pack ("{s:s, s:o}", "node",
-                                       in->nodes->v[i].name, "reason",
-                                       page_text (in->nodes->v[i].reason
-                                                   + strlen (
-                                                       CONTROLLER_OURS))));
-    return list;
-}
-
-/*
- * Nodes that audits miss
- */
-
-/* Why a node was missed that is in service. */
-static char *why_missed (const json_t *faulty, const json_t *silent,
-                         const char *node)
-{
-    const json_t *fault = json_object_get (faulty, node);
-
-    if (fault)
-        return xasprintf ("audits failed because of it: %s",
-                          json_text (fault, "cause"));
-    return xstrdup (json_object_get (silent, node)
-                        ? "it did not answer in an audit"
-                        : "no fault is known: it was never idle, or is not in "
-                          "AuditPartition");
-}
-
-static void add_missed (json_t *missed, const char *why, const char *node)
-{
-    json_t *list = json_object_get (missed, why);
-
-    if (!list)
-        json_put (missed, why, list = xcheck (json_array ()));
-    json_add (list, json_string (node));
-}
-
-/* Hosts of the fabric that Slurm does not have. */
-static void add_strangers (const struct reports *in, json_t *missed)
-{
-    const char **name = xarray (in->nodes->n, sizeof (*name));
-
-    for (size_t i = 0; i < in->nodes->n; i++)
-        name[i] = in->nodes->v[i].name;
-    if (in->nodes->n > 0)
-        qsort (name, in->nodes->n, sizeof (*name), compare_strings);
-    for (size_t i = 0; i < in->fabric->nhosts; i++) {
-        const char *node = in->node_of[in->fabric->host[i].first];
-
-        if (!node || !text_find (name, in->nodes->n, node))
-            add_missed (missed, "not a node of Slurm",
-                        node ? node : in->fabric->host[i].name);
-    }
-    free (name);
-}
-
-/* Lists by reason, folded. */
-static json_t *fold_missed (json_t *missed)
-{
-    json_t *list = xcheck (json_array ()), *v;
-    const char *why;
-
-    json_object_foreach (missed, why, v) {
-        size_t n = json_array_size (v);
-        const char **name = xarray (n, sizeof (*name));
-
-        for (size_t i = 0; i < n; i++)
-            name[i] = json_string_value (json_array_get (v, i));
-        json_add (list, json_pack ("{s:o, s:I, s:o}", "nodes",
-                                   fold_json (name, n), "n", (json_int_t)n,
-                                   "why", page_text (why)));
-        free (name);
-    }
-    json_decref (missed);
-    return list;
-}
-
-static json_t *missed_json (const struct sitepage *p, struct error *err)
-{
-    const struct reports *in = p->in;
-    json_t *missed, *faulty = NULL, *silent = NULL;
-    const char **known = NULL;
-    struct hostlist list = { 0 };
-    int rc = -1;
-
-    if (!in->nodes)
-        return xcheck (json_array ());
-    missed = xcheck (json_object ());
-    known = xarray (in->fabric->nendpoints, sizeof (*known));
-    for (size_t i = 0; i < in->fabric->nendpoints; i++)
-        known[i] = in->node_of[i];
-    if (in->fabric->nendpoints > 0)
-        qsort (known, in->fabric->nendpoints, sizeof (*known),
-               compare_strings);
-    if ((faulty = ledger_faulty (in->ledger, p->now, err))
-        && (silent = ledger_list (in->ledger, LEDGER_SILENT,
-                                  p->now - SILENT_S, 0, err)))
-        rc = missed_nodes (&list, in->ledger, in->site, in->fabric, in->map,
-                           in->nodes, p->now, err);
-    for (size_t i = 0; rc == 0 && i < list.count; i++) {
-        char *why = why_missed (faulty, silent, list.name[i]);
-
-        add_missed (missed, why, list.name[i]);
-        free (why);
-    }
-    for (size_t i = 0; rc == 0 && i < in->nodes->n; i++) {
+    for (size_t i = 0; in->nodes && i < in->nodes->n; i++) {
         const struct policy_node *v = &in->nodes->v[i];
+        const char *state = page_state (v);
 
-        if (state_of (v) && text_find (known, in->fabric->nendpoints, v->name))
-            add_missed (missed, state_of (v), v->name);
+        if (state && !strcmp (state, WORDS_DRAINED))
+            json_add (list, json_pack ("{s:s, s:o}", "node", v->name, "reason",
+                                       page_text (v->reason
+                                                  + strlen (CONTROLLER_OURS))));
     }
-    if (rc == 0)
-        add_strangers (in, missed);
-    hostlist_clear (&list);
-    json_decref (faulty);
-    json_decref (silent);
-    free (known);
-    if (rc == 0)
-        return fold_missed (missed);
-    json_decref (missed);
-    return NULL;
+    return list;
 }
 
 /*
  * Audits
  */
 
-static json_t *audits_json (const struct sitepage *p, struct error *err)
+static json_t *newest_audits (const struct sitepage *p, struct error *err)
 {
+    static const char *const keys[]
+        = { "id", "begun", "status", "why", "about", "hosts" };
     json_t *rows = ledger_list (p->in->ledger, LEDGER_AUDITS, AUDITS, 0, err);
     json_t *list = rows ? xcheck (json_array ()) : NULL;
     const json_t *row;
     size_t i;
 
     json_array_foreach (rows, i, row) {
-        json_t *a = json_pack ("{s:O, s:O, s:O, s:O, s:O, s:O}", "id",
-                               json_object_get (row, "id"), "begun",
-                               json_object_get (row, "begun"), "status",
-                               json_object_get (row, "status"), "why",
-                               json_object_get (row, "why"), "about",
-                               json_object_get (row, "about"), "hosts",
-                               json_object_get (row, "hosts"));
+        json_t *a = xcheck (json_object ());
 
-        json_put (xcheck (a), "sentence",
+        for (size_t k = 0; k < sizeof (keys) / sizeof (keys[0]); k++)
+            json_put (a, keys[k],
+                      json_incref (json_object_get (row, keys[k])));
+        json_put (a, "sentence",
                   page_text (json_text (row, "sentence")));
         json_put (a, "page",
                   json_boolean (has_page (p, (uint64_t)json_int (row, "id",
@@ -636,15 +517,15 @@ static json_t *remarks_json (const struct sitepage *p, struct error *err)
 }
 
 /* Put a list under its key; false if it could not be made. */
-static bool put (json_t *site, const char *key, json_t *list)
+static bool put_list (json_t *site, const char *key, json_t *list)
 {
     if (list)
         json_put (site, key, list);
     return list != NULL;
 }
 
-static int make (struct sitepage *p, struct page *page, struct verdict *v,
-                 struct error *err)
+static int fill_page (struct sitepage *p, struct page *page, struct verdict *v,
+                      struct error *err)
 {
     json_t *site = page->site = xcheck (json_pack (
         "{s:I, s:b}", "every",
@@ -652,12 +533,12 @@ static int make (struct sitepage *p, struct page *page, struct verdict *v,
         p->in->nodes != NULL));
     int rc = -1;
 
-    if (take_links (p, err) == 0 && read_findings (p, err) == 0
-        && put (site, "about", about_json (p, err))
-        && put (site, "remarks", remarks_json (p, err))
-        && put (site, "missed", missed_json (p, err))
-        && put (site, "changed", changed_json (p->in, p->now, err))
-        && put (site, "audits", audits_json (p, err)))
+    if (note_links (p, err) == 0 && read_findings (p, err) == 0
+        && put_list (site, "about", about_json (p, err))
+        && put_list (site, "remarks", remarks_json (p, err))
+        && put_list (site, "missed", missed_json (p->in, p->now, err))
+        && put_list (site, "changed", changed_json (p->in, p->now, err))
+        && put_list (site, "audits", newest_audits (p, err)))
         rc = 0;
     json_put (site, "unshown", json_integer ((json_int_t)p->unshown));
     json_put (site, "down", down_json (p));
@@ -700,7 +581,7 @@ int sitepage_write (const struct reports *in, const uint64_t *pages,
     if (n > 0)
         memset (p.wrong_of, 0xff, n * sizeof (*p.wrong_of));
     page.cabling = cabling;
-    rc = make (&p, &page, v, err);
+    rc = fill_page (&p, &page, v, err);
     if (odd)
         json_put (page.site, "cabling", page_text (odd));
     free (odd);

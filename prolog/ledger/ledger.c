@@ -20,7 +20,6 @@
 #include "util/json.h"
 #include "util/sort.h"
 
-
 int ledger_lock (const struct ledger *l, int *fd, struct error *err)
 {
     char *path = xasprintf ("%s.lock", l->path);

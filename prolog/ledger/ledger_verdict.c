@@ -43,13 +43,13 @@ static double ns_of (const json_t *row, const char *key)
     return json_is_number (v) ? json_number_value (v) : NAN;
 }
 
-static void add_number (uint32_t **list, size_t *n, uint32_t number)
+static void put_number (uint32_t **list, size_t *n, uint32_t number)
 {
     *list = xgrow (*list, *n, sizeof (**list));
     (*list)[(*n)++] = number;
 }
 
-static void add_node (struct finding *x, const char *host)
+static void put_host (struct finding *x, const char *host)
 {
     for (size_t i = 0; i < x->nnodes; i++)
         if (!strcmp (x->node[i], host))
@@ -59,7 +59,7 @@ static void add_node (struct finding *x, const char *host)
 }
 
 /* False: it is not in the fabric any more. */
-static bool add_suspect (struct finding *x, const json_t *v,
+static bool put_suspect (struct finding *x, const json_t *v,
                          const struct fabric *f)
 {
     const struct network *net = fabric_network (f);
@@ -71,18 +71,18 @@ static bool add_suspect (struct finding *x, const json_t *v,
                && (!net->sw[sw].id || strcmp (net->sw[sw].id, id)))
             sw++;
         if (sw < net->nswitches)
-            add_number (&x->sw, &x->nsw, sw);
+            put_number (&x->sw, &x->nsw, sw);
         return sw < net->nswitches;
     }
     link = fabric_find_link (f, id);
     if (link == FABRIC_NONE)
         return false;
     if (strcmp (role, "link"))
-        add_number (&x->oneway, &x->noneway, link);
+        put_number (&x->oneway, &x->noneway, link);
     else {
-        add_number (&x->suspect, &x->nsuspects, link);
+        put_number (&x->suspect, &x->nsuspects, link);
         if (net->link[link].host)
-            add_node (x, net->link[link].host);
+            put_host (x, net->link[link].host);
     }
     return true;
 }
@@ -110,7 +110,7 @@ struct verdict *ledger_verdict (const json_t *result, const struct fabric *f,
         x->expected_ns = ns_of (row, "expected_ns");
         x->why = xstrdup (json_text (row, "why"));
         json_array_foreach (json_object_get (row, "suspects"), k, v)
-            known &= add_suspect (x, v, f);
+            known &= put_suspect (x, v, f);
         if (!known && !part)
             x->nsuspects = x->noneway = x->nsw = 0;
     }

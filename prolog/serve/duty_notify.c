@@ -172,13 +172,14 @@ static json_t *list_actions (struct service *s, int64_t now, struct error *err)
         const char *node = json_text (row, "node");
         bool drain = !strcmp (kind, policy_kind_name (POLICY_DRAIN));
         const char *why = json_text (row, drain ? "reason" : "why");
+        size_t ours = strlen (CONTROLLER_OURS);
 
         if (json_int (row, "done", 0) <= now - DAY_S
             || (!drain && strcmp (kind, policy_kind_name (POLICY_RESUME))))
             continue;
         snprintf (words, sizeof (words), "%s was %s: %s", node,
                   drain ? "drained" : "resumed",
-                  why + (strncmp (why, "pmm: ", 5) ? 0 : 5));
+                  why + (strncmp (why, CONTROLLER_OURS, ours) ? 0 : ours));
         json_add (list,
                   notice_json (kind,
                                key_json ("action:%" PRId64,

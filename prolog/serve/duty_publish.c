@@ -57,9 +57,10 @@ static void start (struct publication *w, const struct fabric *f,
     for (size_t i = 0; i < f->nendpoints; i++)
         w->name[i] = node_of[i];
     w->n = w->known = text_unique (w->name, f->nendpoints);
-    w->node = xcalloc (w->n, sizeof (*w->node));
-    for (size_t i = 0; i < w->n; i++)
-        w->node[i].name = w->name[i];
+    for (size_t i = 0; i < w->n; i++) { /* recall_ports adds more */
+        w->node = xgrow (w->node, i, sizeof (*w->node));
+        w->node[i] = (struct cache_node){ .name = w->name[i] };
+    }
     for (size_t i = 0; i < f->nlinks; i++)
         w->at[i] = FABRIC_NONE;
     for (uint32_t i = 0; i < f->nendpoints; i++) {
@@ -174,7 +175,7 @@ static int take_audit (struct publication *w, struct ledger *ledger,
             w->node[k].level = none ? VERDICT_UNKNOWN : VERDICT_OK;
             w->node[k].sentence = none ? untold : "no fault at its end";
         }
-    verdict = ledger_verdict (result, w->f, false);
+    verdict = ledger_verdict (result, w->f, true);
     json_array_foreach (findings, i, v) {
         char *says = words_finding (&verdict->finding[i], w->f);
 

@@ -250,6 +250,35 @@ static void test_metrics (void)
         "... also without a ledger and a fabric");
 }
 
+/* Of two suspects, one is no longer in the fabric: the other one is named. */
+static void test_gone (void)
+{
+    struct service was = service;
+    struct fat_tree tree = { .ports = 4, .levels = 2, .how.prune = 20 };
+    char line[512], says[128] = "";
+    FILE *fp;
+
+    do {
+        tree.how.seed++;
+        fabric_destroy (service.fabric == was.fabric ? NULL : service.fabric);
+        service.fabric = generate_fat_tree (&tree, &err);
+    } while (fabric_find_host (service.fabric, "h0001") == FABRIC_NONE
+             || fabric_find_host (service.fabric, "h0004") != FABRIC_NONE);
+    service.node_of = nodemap_nodes (NULL, service.fabric);
+    duty_publish (&service, &err);
+    fp = fopen ("verdicts", "r");
+    while (fp && !*says && fgets (line, sizeof (line), fp))
+        sscanf (line, "node h0001 UNKNOWN %*s %*s %127[^\n]", says);
+    ok (!strcmp (says, "a cable is 412 ns slow: h0001's"),
+        "a suspect that is gone is not named: %s", says);
+    if (fp)
+        fclose (fp);
+    fabric_destroy (service.fabric);
+    free (service.node_of);
+    service.fabric = was.fabric;
+    service.node_of = was.node_of;
+}
+
 /* How many ports were published before, and are now. */
 static void test_ports (void)
 {
@@ -341,6 +370,7 @@ int main (int argc, char **argv)
             "... of cables: %s",
             metrics ("pmm_link_excess_seconds", "port=\"[12]\""));
     }
+    test_gone ();
     test_ports ();
     if (argc > 1)
         service.site.metrics = argv[1];

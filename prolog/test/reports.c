@@ -174,10 +174,27 @@ static void test_page (struct ledger *l, const struct fabric *f, int64_t now)
         "an audit's page has a ticket with the jobs, the newest last");
 }
 
+/* Write the snapshots of twenty hours, in each of which a cable has another end. */
+static void write_snapshots (int64_t now)
+{
+    for (int k = 0; k < 20; k++) {
+        time_t t = (time_t)now - 3600 * k;
+        char name[64] = "snapshot";
+        struct tm tm;
+        FILE *fp;
+
+        if (k > 0)
+            strftime (name, sizeof (name), "snapshot.%Y%m%dT%H%M%SZ",
+                      gmtime_r (&t, &tm));
+        fp = fopen (name, "w");
+        fprintf (fp, "cable h/1 c%d/1\n", k);
+        fclose (fp);
+    }
+}
+
 static void test_index (struct ledger *l, struct fabric *f)
 {
-    const struct site site = { .reports = (char *)"pages",
-                               .audit_every_ms = 1000 };
+    struct site site = { .reports = (char *)"pages", .audit_every_ms = 1000 };
     struct policy_node state[] = {
         { .name = f->host[0].name, .drained = true,
           .reason = "pmm: host end, see /etc/secret" },
@@ -186,6 +203,7 @@ static void test_index (struct ledger *l, struct fabric *f)
     };
     const struct controller_nodes nodes = { .v = state, .n = 3 };
     int64_t now = time (NULL);
+    char last[64];
     ino_t was;
 
     in = (struct reports){ .site = &site, .ledger = l, .fabric = f,
@@ -228,6 +246,18 @@ static void test_index (struct ledger *l, struct fabric *f)
     enter (l, f, now - 100, false);
     ok (write_index () == 1 && index_has ("\"findings\":[]")
             && index_has ("\"status\":\"OK\""), "so is a cable that is well");
+    age_index (61);
+    for (int k = 60; k > 0; k--)
+        enter (l, f, now - k, true);
+    snprintf (last, sizeof (last), ",%jd],\"since\":%jd", (intmax_t)(now - 1),
+              (intmax_t)(now - 60));
+    ok (write_index () == 1 && index_has (last), "of many jobs the newest");
+    age_index (61);
+    write_snapshots (now);
+    site.snapshot = (char *)"snapshot";
+    ok (write_index () == 1 && index_has ("h/1 -- c0/1, was c1/1")
+            && index_has ("c7/1, was c8/1") && !index_has ("was c9/1"),
+        "cables of the newest eight snapshots");
     age_index (61);
     chmod ("pages", 0777);
     ok (write_index () < 0, "a directory that others may write: %s", err.text);

@@ -20,7 +20,7 @@
 
 enum {
     CABLES_MAX = 256,    /* of a finding that are described */
-    JOBS_MAX = 50,       /* of a ticket */
+    JOBS_MAX = 50,       /* of a finding */
     LINKS_EXACT = 4000,  /* up to so many with standard errors */
     PROBES_WALKED = 4000, /* up to so many with their paths; those of more are
                              found by the page, from the snapshot */
@@ -161,6 +161,20 @@ static json_t *cables_json (const struct page *p, const uint32_t *link,
     return ids;
 }
 
+void page_add_job (json_t *jobs, const json_t *audit)
+{
+    int64_t job = json_int (audit, "job", 0);
+    json_t *v;
+    size_t i;
+
+    json_array_foreach (jobs, i, v)
+        if (json_integer_value (v) == job)
+            return;
+    if (job > 0 && json_array_size (jobs) < JOBS_MAX)
+        xcheck (json_array_insert_new (jobs, 0, json_integer (job)) == 0
+                    ? jobs : NULL);
+}
+
 /* Since when audits suspect the finding's likeliest cable without a break, and
  * in *jobs (new) the jobs whose nodes these measured, the newest last; 0: not known.
  */
@@ -169,33 +183,23 @@ static int64_t since_of (const struct page *p, const struct finding *f,
 {
     const json_t *past = json_object_get (
         p->history, f->nsuspects > 0 ? p->fabric->link[*f->suspect].id : "");
-    json_t *seen = xcheck (json_object ());
     int64_t since = 0;
-    char key[24];
 
     *jobs = xcheck (json_array ());
     for (size_t i = json_array_size (past); i-- > 0;) {
         const json_t *row = json_array_get (past, i);
-        int64_t job = json_int (row, "job", 0);
 
         if (!strcmp (json_text (row, "level"),
                      verdict_status_name (VERDICT_OK)))
             break;
         since = json_int (row, "begun", 0);
-        snprintf (key, sizeof (key), "%" PRId64, job);
-        if (job > 0 && !json_object_get (seen, key)
-            && json_array_size (*jobs) < JOBS_MAX) {
-            json_put (seen, key, json_true ());
-            xcheck (json_array_insert_new (*jobs, 0, json_integer (job)) == 0
-                        ? *jobs : NULL);
-        }
+        page_add_job (*jobs, row);
     }
-    json_decref (seen);
     return since;
 }
 
 /* [{node, state}] of a finding's nodes. */
-static json_t *nodes_of (const struct page *p, const struct finding *f)
+static json_t *node_states (const struct page *p, const struct finding *f)
 {
     json_t *list = p->drained ? xcheck (json_array ()) : NULL;
 
@@ -220,7 +224,7 @@ static char *ticket_of (const struct page *p, const struct finding *f)
     else {
         c.since = since_of (p, f, &jobs);
         c.jobs = jobs;
-        c.nodes = nodes = nodes_of (p, f);
+        c.nodes = nodes = node_states (p, f);
     }
     for (size_t i = 0; i < n; i++)
         label[i] = label_of (p, i < f->nsuspects
@@ -234,7 +238,7 @@ static char *ticket_of (const struct page *p, const struct finding *f)
     return text;
 }
 
-static void put_text (json_t *json, const char *key, char *text)
+static void put_words (json_t *json, const char *key, char *text)
 {
     json_put (json, key, json_string (text));
     free (text);
@@ -255,8 +259,8 @@ static json_t *finding_json (const struct page *p, const struct finding *f,
                      "steps", words_steps (f, p->fabric));
 
     xcheck (json);
-    put_text (json, "says", words_finding (f, p->fabric));
-    put_text (json, "ticket", ticket_of (p, f));
+    put_words (json, "says", words_finding (f, p->fabric));
+    put_words (json, "ticket", ticket_of (p, f));
     json_put (json, "among", json_integer ((json_int_t)f->nsuspects));
     json_put (json, "excess", number (f->excess_ns));
     json_put (json, "stderr", number (f->stderr_ns));

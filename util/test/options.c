@@ -118,6 +118,8 @@ static const struct {
     { { "-q\xff" }, "'-q?' is not an option" },
     { { "-x" }, "-x is not an option" },
     { { "-f" }, "-f takes an argument" },
+    { { "-f", "" }, "--file: the value is empty" },
+    { { "--word=" }, "--word: the value is empty" },
     { { "--file" }, "'--file' takes an argument" },
     { { "--help=me" }, "'--help=me' takes no argument" },
 };
