@@ -33,8 +33,13 @@ leaf=$(sed -n 's/^Switch.*"S-\([0-9a-f]*\)".*"s1-0003.*/\1/p' net | head -n 1)
 cut_cable net "$leaf" 5 >fault
 pmm fabric check fault >out
 like "$? $(<out)" "^0 .*missing: s1-0003[^ ]* has 3 cables to the level above, 7\
- of 8 switches of its level have 4; none to s2-0001[^ ]*, where others have 1" "a cable between switches is missing"
+ of 8 switches of its level have 4; others have more to s2-0001" "a cable between switches is missing"
 like "$(<out)" "next: find the cables that s1-0003[^ ]* lacks" "... find it"
+leaf=$(sed -n 's/^Switch.*"S-\([0-9a-f]*\)".*"s1-0005.*/\1/p' net | head -n 1)
+cut_cable fault "$leaf" 6 >fault2
+pmm fabric check fault2 >out
+like "$(<out)" "missing: s1-0003 .* 6 of 8 .* more to s2-0001
+missing: s1-0005 has .* more to s2-0002" "... two switches lack one"
 
 pmm fabric generate dragonfly --p 2 --a 4 --h 2 -o routers
 pmm fabric export -f routers --format ibnetdiscover -o routers.net

@@ -15,6 +15,7 @@
 enum {
     LEVELS_MAX = UINT8_MAX + 1,
     LEVEL_ENOUGH = 4, /* switches, to see what is usual */
+    USUAL_OF = 3, USUAL = 2, /* of three switches two: what is usual */
     SHOWN_MAX = 8,    /* lines of a kind */
 };
 
@@ -189,13 +190,12 @@ static uint32_t *count_cables (const struct fabric *f, bool own)
     return count;
 }
 
-/* Where the cables lead that a switch lacks: to which switch its peers have
- * more. Peers are those with cables to a switch to which it has some, too.
- * Return how many there are, and the first in *lacked with how many cables it
- * has to it, and most peers.
+/* Where the cables lead that a switch lacks: the switches to which its peers
+ * have more, in *lacked. Peers are those with cables to a switch to which it has
+ * some, too. Return how many there are.
  */
 static size_t find_lacked (const struct fabric *f, uint32_t node, bool own,
-                           uint32_t *lacked, uint32_t *has, uint32_t *usual)
+                           uint32_t **lacked)
 {
     uint32_t *cables = xcalloc (f->nnodes, sizeof (*cables)); /* of the node, */
     uint32_t *theirs = xcalloc (f->nnodes, sizeof (*theirs)); /* its peers' */
@@ -216,40 +216,30 @@ static size_t find_lacked (const struct fabric *f, uint32_t node, bool own,
     for (size_t i = 0; i < 2 * f->nlinks; i++)
         if (leads (f, i / 2, own, i % 2, &from, &to) && peer[from])
             theirs[to]++;
+    *lacked = xarray (f->nnodes, sizeof (**lacked));
     for (uint32_t i = 0; i < f->nnodes; i++)
         if (i != node && peers > 0
-            && 4 * (uint64_t)theirs[i] >= 3 * peers * (cables[i] + 1)) {
-            if (n++ > 0)
-                continue;
-            *lacked = i;
-            *has = cables[i];
-            *usual = (theirs[i] + peers / 2) / peers;
-        }
+            && cables[i] < (theirs[i] + peers / 2) / peers)
+            (*lacked)[n++] = i;
     free (cables);
     free (theirs);
     free (peer);
     return n;
 }
 
-/* "; none to spine-3, where others have 1": where its cables lead, if that
- * explains how many it lacks.
+/* "; others have more to spine-3": where its cables lead, if that explains how
+ * many it lacks.
  */
 static void say_lacked (const struct overview *p, uint32_t node, bool own,
                         uint32_t lacks)
 {
-    uint32_t lacked = 0, has = 0, usual = 0;
-    size_t n = find_lacked (p->f, node, own, &lacked, &has, &usual);
+    uint32_t *lacked;
+    size_t n = find_lacked (p->f, node, own, &lacked);
 
-    if (n == 0 || n > lacks)
-        return;
-    if (has > 0)
-        fprintf (p->fp, "; %u to %s, where others have %u", has,
-                 p->f->node[lacked].name, usual);
-    else
-        fprintf (p->fp, "; none to %s, where others have %u",
-                 p->f->node[lacked].name, usual);
-    if (n > 1)
-        fprintf (p->fp, ", and so to %s", COUNTED (n - 1, "other"));
+    for (size_t i = 0; i < n && n <= lacks && i < SHOWN_MAX; i++)
+        fprintf (p->fp, "%s %s", i > 0 ? "," : "; others have more to",
+                 p->f->node[lacked[i]].name);
+    free (lacked);
 }
 
 /* Switches of a level that lack cables which most of it have. */
@@ -268,7 +258,8 @@ static void find_missing (struct overview *p, const uint32_t *count,
         usual = all[n / 2];
         for (size_t i = 0; i < n; i++)
             same += all[i] == usual;
-        for (size_t i = 0; i < f->nnodes && 4 * same >= 3 * n; i++) {
+        for (size_t i = 0; i < f->nnodes && USUAL_OF * same >= USUAL * n;
+             i++) {
             const struct fabric_node *s = &f->node[i];
 
             if (s->type != NODE_SWITCH || s->level != level
