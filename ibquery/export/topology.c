@@ -899,27 +899,31 @@ static void put_yaml (const struct topology *t, FILE *fp)
     put_blocks (t, fp);
 }
 
-/* Without their domains, where that is one host's name alone; but as they were
- * chosen.
- */
+/* A host's name without its domain, if that is no other one's; to be freed. */
+static char *short_name (const struct fabric *f, uint32_t host)
+{
+    const char *name = f->host[host].name;
+    char *first = xasprintf ("%.*s", (int)strcspn (name, "."), name);
+    uint32_t found;
+
+    if (strspn (first, "0123456789") != strlen (first)
+        && fabric_hosts_named (f, first, &found) == 1 && found == host)
+        return first;
+    free (first);
+    return xstrdup (name);
+}
+
+/* As they were chosen, else without their domains. */
 static void name_hosts (struct topology *t)
 {
-    const struct fabric *f = t->f;
+    const char *const *chosen = t->choice->name;
 
-    for (uint32_t h = 0; h < f->nhosts; h++) {
-        const char *name = f->host[h].name, *dot = strchr (name, '.');
-        uint32_t found;
+    for (uint32_t h = 0; h < t->f->nhosts; h++) {
+        const char *name = t->f->host[h].name, *dot = strchr (name, '.');
 
-        t->name[h] = xasprintf ("%.*s", (int)strcspn (name, "."), name);
-        if (t->choice->name && t->choice->name[h]) {
-            free (t->name[h]);
-            t->name[h] = xstrdup (t->choice->name[h]);
-        } else if (dot && (strspn (t->name[h], "0123456789") == strlen (t->name[h])
-                           || fabric_hosts_named (f, t->name[h], &found) != 1
-                           || found != h)) {
-            free (t->name[h]);
-            t->name[h] = xstrdup (name);
-        } else if (dot && !t->domain)
+        t->name[h] = chosen && chosen[h] ? xstrdup (chosen[h])
+                                         : short_name (t->f, h);
+        if (dot && !strchr (t->name[h], '.') && !t->domain)
             t->domain = dot + 1;
     }
 }

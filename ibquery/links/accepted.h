@@ -9,8 +9,10 @@
  *     rails HOST HAS/USUAL TIME WHO [WHY]
  *
  * The second is of a host that has fewer rails than its peers; one that has
- * still fewer, or whose peers have more, is told again. WHAT is width, speed or a counter's name, of the first port; VALUE the rate,
- * or how much it grows in an hour, or the bit error rate. Another rate and a
+ * still fewer, or whose peers have more, is told again.
+ *
+ * WHAT is width, speed or a counter's name, of the first port; VALUE the rate, or
+ * how much it grows in an hour, or the bit error rate. Another rate and a
  * counter that grows faster are told again, and so is a link to another port.
  */
 #ifndef IBQUERY_ACCEPTED_H

@@ -163,9 +163,8 @@ static void write_rails (const struct overview *p)
     free (at);
 }
 
-/* Whether a cable leads from a switch to the level above, or to its own: the
- * nodes at its ends, from is the lower one. Between two of a level, call it with
- * each end first.
+/* Whether a cable leads from the switch at one end to the level above, or to its
+ * own.
  */
 static bool leads (const struct fabric *f, size_t link, bool own, bool b_first,
                    uint32_t *from, uint32_t *to)
@@ -191,8 +190,8 @@ static uint32_t *count_cables (const struct fabric *f, bool own)
 }
 
 /* Where the cables lead that a switch lacks: the switches to which its peers
- * have more, in *lacked. Peers are those with cables to a switch to which it has
- * some, too. Return how many there are.
+ * have more, in *lacked. Peers have cables to a switch to which it has some, too.
+ * Return how many there are.
  */
 static size_t find_lacked (const struct fabric *f, uint32_t node, bool own,
                            uint32_t **lacked)

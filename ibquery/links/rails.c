@@ -164,10 +164,10 @@ static struct rail_odd compare (struct rail_search *s, uint32_t endpoint,
 
 static int compare_names (const void *a, const void *b, void *arg)
 {
-    const struct fabric *f = arg;
+    const struct fabric_host *host = ((const struct rail_search *)arg)->f->host;
 
-    return strverscmp (f->host[*(const uint32_t *)a].name,
-                       f->host[*(const uint32_t *)b].name);
+    return strverscmp (host[*(const uint32_t *)a].name,
+                       host[*(const uint32_t *)b].name);
 }
 
 static void order_hosts (struct rail_search *s)
@@ -177,8 +177,7 @@ static void order_hosts (struct rail_search *s)
     for (uint32_t h = 0; h < f->nhosts; h++)
         s->order[h] = h;
     if (f->nhosts > 0)
-        qsort_r (s->order, f->nhosts, sizeof (*s->order), compare_names,
-                 (void *)(uintptr_t)f);
+        qsort_r (s->order, f->nhosts, sizeof (*s->order), compare_names, s);
     for (uint32_t h = 0; h < f->nhosts; h++)
         s->position[s->order[h]] = h;
 }

@@ -155,8 +155,7 @@ static void test_rails (void)
         if (i == 0) {
             c = check_links (f, NULL, NULL, &err);
             accepted_load (&a, path, &err);
-            ok (accepted_add_rails (&a, c, f, fabric_find_host (f, "n1"), 1, "x",
-                                    NULL) == 0
+            ok (accepted_add_rails (&a, c, f, host - 1, 1, "x", NULL) == 0
                     && accepted_add_rails (&a, c, f, host, 1700000000, "root",
                                            "sold") == 1
                     && accepted_save (&a, path, &err) == 0,
