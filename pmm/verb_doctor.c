@@ -266,27 +266,11 @@ static enum doctor_level check_private (struct doctor *d)
                            COUNTED (c.private_lfts, "switch"));
 }
 
-/* Rails that hosts lack and the site has not accepted; to be destroyed. */
-static struct link_check *find_fewer (const struct doctor *d)
-{
-    struct link_check *c = xcalloc (1, sizeof (*c));
-    char *path = accepted_path (d->site.snapshot);
-    struct accepted accepted;
-    struct error err;
-
-    c->nfewer = fewer_find (d->fabric, &c->fewer);
-    if (accepted_load (&accepted, path, &err) == 0)
-        accepted_apply (&accepted, c, d->fabric);
-    accepted_clear (&accepted);
-    free (path);
-    return c;
-}
-
 /* Rails that hosts lack, and cables that carry no messages, in the snapshot. */
 static enum doctor_level check_rails (struct doctor *d)
 {
     const struct fabric *f = d->fabric;
-    struct link_check *c;
+    struct rails_fewer *fewer;
     size_t n, down = 0;
     char others[40] = "", *first;
 
@@ -294,10 +278,9 @@ static enum doctor_level check_rails (struct doctor *d)
         return say_unknown (d, "not checked: no snapshot");
     for (size_t i = 0; i < f->nlinks; i++)
         down += !fabric_is_up (f, &f->link[i]);
-    c = find_fewer (d);
-    n = c->nfewer;
-    first = n > 0 ? fewer_text (f, &c->fewer[0]) : NULL;
-    check_destroy (c);
+    n = accepted_fewer (f, d->site.snapshot, &fewer);
+    first = n > 0 ? fewer_text (f, &fewer[0]) : NULL;
+    free (fewer);
     if (n + down > 0)
         doctor_todo (d, "pmm fabric check");
     if (n > 1)

@@ -306,6 +306,28 @@ void accepted_apply (const struct accepted *a, struct link_check *c,
     take_notes (a, c, f, c->doubt, &c->ndoubts);
 }
 
+size_t accepted_fewer (const struct fabric *f, const char *snapshots,
+                       struct rails_fewer **list)
+{
+    struct link_check *c = xcalloc (1, sizeof (*c));
+    char *path = accepted_path (snapshots);
+    struct accepted a;
+    struct error err;
+    size_t n;
+
+    c->nfewer = fewer_find (f, &c->fewer);
+    if (accepted_load (&a, path, &err) == 0)
+        accepted_apply (&a, c, f);
+    accepted_clear (&a);
+    free (path);
+    *list = c->fewer;
+    n = c->nfewer;
+    c->fewer = NULL;
+    c->nfewer = 0;
+    check_destroy (c);
+    return n;
+}
+
 /* Add an entry in place of an earlier one. */
 static void put (struct accepted *a, const struct accepted_entry *e)
 {

@@ -63,6 +63,13 @@ char *accepted_path (const char *snapshots);
 void accepted_apply (const struct accepted *a, struct link_check *c,
                      const struct fabric *f);
 
+/* The rails that hosts of these snapshots' fabric lack (fewer_find), and that
+ * are not accepted; if the file cannot be read, none is. Return their number;
+ * the caller frees *list.
+ */
+size_t accepted_fewer (const struct fabric *f, const char *snapshots,
+                       struct rails_fewer **list);
+
 /* Accept what the check has found of a link, in place of what was accepted of
  * the same width, speed or counter. Return how much that is; 0: it has found
  * nothing there, and nothing is changed.

@@ -144,9 +144,12 @@ static void test_rails (void)
         { 2, 2, NULL },
         { 0, 0, NULL },
     };
+    char snapshot[sizeof (dir) + 16];
+    struct rails_fewer *list;
     struct accepted a;
     struct error err;
 
+    snprintf (snapshot, sizeof (snapshot), "%s/fabric", dir);
     for (size_t i = 0; i < sizeof (rows) / sizeof (*rows); i++) {
         struct fabric *f = railed (rows[i].lost);
         struct link_check *c;
@@ -169,6 +172,9 @@ static void test_rails (void)
             "%u lost: %s%s", rows[i].lost, c->nnotes ? c->note[0] : "",
             err.text);
         check_destroy (c);
+        ok (accepted_fewer (f, snapshot, &list) == rows[i].fewer,
+            "... as others are told");
+        free (list);
         fabric_destroy (f);
     }
     ok (accepted_load (&a, path, &err) == 0 && accepted_remove (&a, "n1") == 0
