@@ -55,12 +55,12 @@ static int compare_systems (const void *a, const void *b)
 }
 
 /* A vendor's firmware has a description until the host sets one. */
-static bool is_nameless (const struct rail *r)
+bool hosts_tell (const char *desc, char name[FABRIC_NAME_MAX + 1])
 {
-    const char *desc = r->node->desc;
-
-    return !text_is_hostname (r->name) || strstr (desc, "Mellanox Technologies")
-           || strncmp (desc, "localhost", strlen ("localhost")) == 0;
+    snprintf (name, FABRIC_NAME_MAX + 1, "%.*s", (int)strcspn (desc, " "),
+              desc);
+    return text_is_hostname (name) && !strstr (desc, "Mellanox Technologies")
+           && strncmp (desc, "localhost", strlen ("localhost")) != 0;
 }
 
 /* Warn of n adapters without a name, one of which is given. */
@@ -103,9 +103,7 @@ static size_t find_rails (struct fabric *f, struct rail *rail)
             continue;
         *r = (struct rail){ .port = i, .guid = p->guid, .node = node,
                             .named = true };
-        snprintf (r->name, sizeof (r->name), "%.*s",
-                  (int)strcspn (node->desc, " "), node->desc);
-        if (is_nameless (r)) {
+        if (!hosts_tell (node->desc, r->name)) {
             name_by_guid (r, node->guid);
             count += node != nameless;
             nameless = node;

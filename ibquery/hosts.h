@@ -23,6 +23,11 @@
 
 #include "ibquery/fabric.h"
 
+/* Get the first word of an adapter's description. Return whether it is its
+ * host's name.
+ */
+bool hosts_tell (const char *desc, char name[FABRIC_NAME_MAX + 1]);
+
 /* Find the hosts and endpoints of a fabric whose nodes are sorted, once. */
 void hosts_find (struct fabric *f);
 

@@ -248,7 +248,7 @@ enum doctor_level doctor_nodes (struct doctor *d)
     for (size_t i = 0; i < d->nodes.n; i++) {
         const char *name = d->nodes.v[i].name;
 
-        if (fabric_find_host (d->fabric, name) == FABRIC_NONE
+        if (fabric_host_named (d->fabric, name) == FABRIC_NONE
             && nodemap_find (d->map, name, &line, 1) == 0)
             add_name (has_name (json_object_get (part, "outside"), name)
                           ? &others : &missing, name);
@@ -517,7 +517,7 @@ static enum doctor_level check_topology (struct doctor *d, const char *path)
         if (hostlist_has (&hl, name))
             continue;
         add_name (&missing, name);
-        known += d->fabric && fabric_find_host (d->fabric, name) != FABRIC_NONE;
+        known += d->fabric && fabric_host_named (d->fabric, name) != FABRIC_NONE;
     }
     if (known == missing.n)
         doctor_todo (d, "pmm fabric export --format topology.%s -o %s; restart "

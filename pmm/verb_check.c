@@ -5,6 +5,9 @@
  * owner. What then runs is the owner's, and could be changed by the owner: it
  * gets neither root's terminal nor any of root's files or variables, and its
  * lines are cleaned before root sees them.
+ *
+ * The step's tasks print the outcome that the plugin leaves in their
+ * environment: it becomes the exit status, as Slurm knows of none.
  */
 #include "config.h"
 
@@ -29,7 +32,9 @@
 #include "util/srun.h"
 #include "util/terminal.h"
 
-#define NOTHING "/bin/true" /* the task; the plugin measures before it */
+/* The task; the plugin measures before it. */
+#define SHELL "/bin/sh"
+#define TELL "echo \"$PMM_CHECK\""
 
 /* job 0: none. With a job, the plugin checks before srun makes its step, which
  * a check that is interrupted would leave in the job.
@@ -51,21 +56,13 @@ static char **environment (const struct passwd *pw, int64_t job,
     return xcheck (program_words_end (&env));
 }
 
-/* --- as ourselves --------------------------------------------------------- */
+/* --- srun ----------------------------------------------------------------- */
 
-_Noreturn static void become_srun (char **argv, char **env)
-{
-    program_reset_signals ();
-    execve (argv[0], argv, env);
-    die_world ("cannot run %.200s: %s", argv[0], strerror (errno));
-}
-
-/* --- as the job's owner --------------------------------------------------- */
-
-struct owner {
-    const struct passwd *pw;
+struct job_check {
+    const struct passwd *owner; /* who it is to be; NULL: it is us */
     char **argv, **env;
     struct program_line line[PROGRAM_STREAMS];
+    enum verdict_status status;
 };
 
 static volatile sig_atomic_t stopped;
@@ -75,32 +72,48 @@ static void stop (int sig)
     stopped = sig;
 }
 
-/* In the child. */
-static void run_as_owner (void *arg)
+static int become_owner (const struct passwd *pw)
 {
-    const struct owner *o = arg;
     int tty = open ("/dev/tty", O_RDWR | O_CLOEXEC);
     struct error err;
 
     if (tty >= 0)
         ioctl (tty, TIOCNOTTY);
-    if (child_become (o->pw, &err) == 0 && chdir ("/") == 0) {
-        prctl (PR_SET_PDEATHSIG, SIGTERM); /* setuid cleared it */
-        execve (o->argv[0], o->argv, o->env);
-    }
-    dprintf (STDERR_FILENO, "pmm check: cannot run %.200s as %s: %s\n",
-             o->argv[0], o->pw->pw_name, strerror (errno));
+    if (child_become (pw, &err) < 0 || chdir ("/") < 0)
+        return -1;
+    return prctl (PR_SET_PDEATHSIG, SIGTERM); /* setuid cleared it */
+}
+
+/* In the child. */
+static void run_srun (void *arg)
+{
+    const struct job_check *x = arg;
+
+    if (!x->owner || become_owner (x->owner) == 0)
+        execve (x->argv[0], x->argv, x->env);
+    dprintf (STDERR_FILENO, "pmm check: cannot run %.200s%s%s: %s\n",
+             x->argv[0], x->owner ? " as " : "",
+             x->owner ? x->owner->pw_name : "", strerror (errno));
     _exit (EXIT_WORLD);
 }
 
-static void print_out (void *arg, struct program_line *line)
+/* A task's line is "pmm-check 1 JOB STATUS TEXT". */
+static void take_out (void *arg, struct program_line *line)
 {
-    (void)arg;
-    printf ("%s\n", text_clean (line->text));
-    fflush (stdout);
+    struct job_check *x = arg;
+    char status[16];
+
+    if (sscanf (line->text, "pmm-check 1 %*[0-9] %15s", status) == 1) {
+        for (enum verdict_status i = VERDICT_OK; i <= VERDICT_FAIL; i++)
+            if (strcmp (status, verdict_status_name (i)) == 0)
+                x->status = i;
+    } else if (*line->text) {
+        printf ("%s\n", text_clean (line->text));
+        fflush (stdout);
+    }
 }
 
-static void print_err (void *arg, struct program_line *line)
+static void take_err (void *arg, struct program_line *line)
 {
     (void)arg;
     fprintf (stderr, "%s\n", text_clean (line->text));
@@ -109,32 +122,37 @@ static void print_err (void *arg, struct program_line *line)
 static void take (void *arg, enum program_stream from, const char *data,
                   size_t len)
 {
-    struct owner *o = arg;
+    struct job_check *x = arg;
 
-    program_lines (&o->line[from], data, len,
-                   from == PROGRAM_OUT ? print_out : print_err, NULL);
+    program_lines (&x->line[from], data, len,
+                   from == PROGRAM_OUT ? take_out : take_err, x);
 }
 
-static int run_owners_srun (const struct passwd *pw, char **argv, char **env)
+/* Run it as the owner, or as ourselves if that is NULL. Return the exit status
+ * of what the tasks tell.
+ */
+static int measure (const struct passwd *owner, char **argv, char **env)
 {
     static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
     struct sigaction action = { .sa_handler = stop };
-    struct owner owner = { .pw = pw, .argv = argv, .env = env };
-    const struct program program = { .run = run_as_owner,
+    struct job_check x = {
+        .owner = owner,
+        .argv = argv,
+        .env = env,
+        .status = VERDICT_UNKNOWN,
+    };
+    const struct program program = { .run = run_srun,
                                      .deadline_ms = INT64_MAX,
                                      .stop = &stopped,
                                      .take = take,
-                                     .arg = &owner };
-    enum program_end end;
+                                     .arg = &x };
     int status;
 
     for (size_t i = 0; i < sizeof (signals) / sizeof (signals[0]); i++)
         sigaction (signals[i], &action, NULL);
-    end = program_run (&program, &status);
-    if (end == PROGRAM_NONE)
+    if (program_run (&program, &status) == PROGRAM_NONE)
         die_world ("cannot start a process: %s", strerror (errno));
-    return end == PROGRAM_ENDED && WIFEXITED (status) ? WEXITSTATUS (status)
-                                                      : EXIT_WORLD;
+    return exit_status (x.status);
 }
 
 /* --- a job ---------------------------------------------------------------- */
@@ -175,7 +193,8 @@ static int measure_job (const struct site *site, const char *word)
     static const char *const fixed[] = {
         "--overlap", "--ntasks-per-node=1", "--mem=0", "--gres=none",
         "--mpi=none", "--propagate=NONE", "--input=none", "--chdir=/",
-        "--job-name=pmm-check", "--quiet", "--pmm-check=again", NOTHING,
+        "--job-name=pmm-check", "--quiet", "--pmm-check=again", SHELL, "-c",
+        TELL,
     };
     json_t *job = job_to_check (word);
     uid_t uid = (uid_t)json_int (job, "uid", -1);
@@ -197,19 +216,17 @@ static int measure_job (const struct site *site, const char *word)
                      "the job may be slowed for a second or two, at most %g s, "
                      "and its traffic may make the answer UNKNOWN\n", word,
              site->timeout_ms / 1e3);
-    if (uid == geteuid ())
-        become_srun (argv, env);
-    return run_owners_srun (pw, argv, env);
+    return measure (uid == geteuid () ? NULL : pw, argv, env);
 }
 
 /* --- nodes ---------------------------------------------------------------- */
 
-static void measure_nodes (const struct site *site, const char *list)
+static int measure_nodes (const struct site *site, const char *list)
 {
     static const char *const fixed[] = {
         "--exclusive", "--mem=0", "--ntasks-per-node=1", "--mpi=none",
         "--propagate=NONE", "--input=none", "--chdir=/",
-        "--job-name=pmm-check", "--pmm-check", NOTHING,
+        "--job-name=pmm-check", "--pmm-check", SHELL, "-c", TELL,
     };
     static const char *const taken[] = { "SLURM_PARTITION", "SLURM_ACCOUNT",
                                          "SLURM_QOS", "SLURM_RESERVATION" };
@@ -231,9 +248,9 @@ static void measure_nodes (const struct site *site, const char *list)
                      "switches beside others' jobs\n",
              nodes.count == 1 ? "the node is" : "all of these nodes are",
              nodes.count == 1 ? "it" : "them");
-    become_srun (xcheck (program_words_end (&args)),
-                 environment (pw, 0, taken,
-                              sizeof (taken) / sizeof (taken[0])));
+    return measure (NULL, xcheck (program_words_end (&args)),
+                    environment (pw, 0, taken,
+                                 sizeof (taken) / sizeof (taken[0])));
 }
 
 static int run (struct inputs *in)
@@ -241,11 +258,11 @@ static int run (struct inputs *in)
     const char *word = in->operand[0];
     struct site site;
 
-    terminal_end (); /* srun shows progress */
+    terminal_end (); /* nothing is shown while srun waits and runs */
     /* root runs what it names */
     need_ok (site_read (&site, in->conf, geteuid () == 0, &fault));
     if (word[strspn (word, "0123456789_")])
-        measure_nodes (&site, word);
+        return measure_nodes (&site, word);
     return measure_job (&site, word);
 }
 

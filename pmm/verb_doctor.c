@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ibquery/links/accepted.h"
 #include "ibquery/links/fewer.h"
 #include "ibquery/live.h"
 #include "ibquery/local.h"
@@ -277,7 +278,7 @@ static enum doctor_level check_rails (struct doctor *d)
         return say_unknown (d, "not checked: no snapshot");
     for (size_t i = 0; i < f->nlinks; i++)
         down += !fabric_is_up (f, &f->link[i]);
-    n = fewer_find (f, &fewer);
+    n = accepted_fewer (f, d->site.snapshot, &fewer);
     first = n > 0 ? fewer_text (f, &fewer[0]) : NULL;
     free (fewer);
     if (n + down > 0)

@@ -75,7 +75,7 @@ static int find_rail (struct identifying *s, const char *name,
         return 0;
     if (!fits (f, a, *endpoint))
         return stale (err, name);
-    if (s->report && f->endpoint[*endpoint].host != fabric_find_host (f, name))
+    if (s->report && f->endpoint[*endpoint].host != fabric_host_named (f, name))
         fprintf (s->report, "pmm: the port of %s with the GUID %016" PRIx64
                  " is %s in the fabric snapshot\n", name, a->guid,
                  f->endpoint[*endpoint].name);
@@ -91,7 +91,7 @@ static int find_by_name (struct identifying *s, const char *name,
                          uint32_t *endpoint, struct error *err)
 {
     const struct fabric *f = s->fabric;
-    uint32_t host = fabric_find_host (f, name);
+    uint32_t host = fabric_host_named (f, name);
     uint32_t foreign = 0;
 
     if (host == FABRIC_NONE)

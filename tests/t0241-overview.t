@@ -33,8 +33,13 @@ leaf=$(sed -n 's/^Switch.*"S-\([0-9a-f]*\)".*"s1-0003.*/\1/p' net | head -n 1)
 cut_cable net "$leaf" 5 >fault
 pmm fabric check fault >out
 like "$? $(<out)" "^0 .*missing: s1-0003[^ ]* has 3 cables to the level above, 7\
- of 8 switches of its level have 4" "a cable between switches is missing"
+ of 8 switches of its level have 4; others have more to s2-0001" "a cable between switches is missing"
 like "$(<out)" "next: find the cables that s1-0003[^ ]* lacks" "... find it"
+leaf=$(sed -n 's/^Switch.*"S-\([0-9a-f]*\)".*"s1-0005.*/\1/p' net | head -n 1)
+cut_cable fault "$leaf" 6 >fault2
+pmm fabric check fault2 >out
+like "$(<out)" "missing: s1-0003 .* 6 of 8 .* more to s2-0001
+missing: s1-0005 has .* more to s2-0002" "... two switches lack one"
 
 pmm fabric generate dragonfly --p 2 --a 4 --h 2 -o routers
 pmm fabric export -f routers --format ibnetdiscover -o routers.net
@@ -51,9 +56,48 @@ like "$(<out)" "duplicated: h0008 has mlx5_0/1 twice: two hosts have this name" 
     "... is told"
 like "$(<out)" "next: give the hosts that are both called h0008 names" "... mend it"
 
+# Each adapter a card of its own, as most are
+awk '/^(sysimg|ca)guid/ { $0 = sprintf("sysimgguid=0x%016x", 65536 + n++) } { print }' \
+    fault >cards
+pmm fabric check cards >out
+like "$(<out)" "duplicated: 2 adapters are called h0008 mlx5_0, at s1-0003/[0-9]+,\
+ s1-0003/[0-9]+: 2 hosts have this name" "... of adapters on cards of their own"
+like "$(<out)" "next: give the hosts that are both called h0008 names" "... mend it"
+
+sed '/"h0007 mlx5_1" lid/d; /^Ca.*"h0007 mlx5_1"/,/^$/d' net >fault
+pmm fabric check fault >out
+like "$? $(<out)" "^0 .*note: h0007 has no rail mlx5_1/1, where 3 of its 3 peers" \
+    "a host lacks a rail"
+like "$(<out)" "next: look for mlx5_1/1 of h0007: its adapter" "... look for it"
+pmm fabric import fault -o lack 2>/dev/null
+pmm fabric accept -f lack h0007 --why 'slot broken'
+pmm fabric check lack >out
+like "$? $(<out)" "^0 .*note: accepted by .* on 20..-..-..: slot broken: h0007 has 1\
+ of 2 rails" "... which can be accepted"
+like "$(grep -c h0007 out) $(<out)" "^1 .*next: give the forwarding" "... and that is all"
+like "$(pmm fabric accept -f lack)" "^rails 1/2  h0007  20..-..-..  .*: slot broken" \
+    "... it is listed"
+pmm fabric accept -f lack h0008 2>err
+is "$? $(<err)" "2 pmm fabric accept: pmm fabric check finds nothing at h0008" \
+    "... and nothing is accepted that is not found"
+pmm fabric accept -f lack h0007 --off
+like "$(pmm fabric check lack)" "note: h0007 has no rail" "... it is undone"
+
 sed 's/"s2-000[0-9]"/"SwitchX"/' net >fault
 like "$(pmm fabric check fault)" "duplicated: 4 switches are called SwitchX" \
     "switches without names of their own"
+
+{ echo '[root@mgmt ~]# ibnetdiscover'; cat net; } >fault
+pmm fabric check fault 2>err
+is "$? $(<err)" "2 pmm fabric check: fault:1: this is not a line of ibnetdiscover's:\
+ take it out, if ibnetdiscover did not print it" "a copy of a terminal"
+
+sed 's/"\(h[0-9]*\) mlx5/"\1.site.example.org mlx5/' net >fault
+like "$(pmm fabric export fault --format topology.conf)" \
+    "without their domain \(site.example.org\).*=pod-1 Nodes=h\[0001-0004\]" \
+    "names with a domain: Slurm's"
+like "$(pmm fabric export fault --format topology.conf \
+    --hosts h0001.site.example.org)" "Nodes=h0001.site.example.org" "... or as listed"
 
 for rails in 2 4; do
     pmm fabric generate fat-tree --ports 12 --levels 2 --rails "$rails" -o tree

@@ -69,8 +69,9 @@ is "$(grep -E '^(terminal|MINE|SLURM_NN|PMM_|SUDO)' "$left")" "" \
     "... and neither root's terminal nor variables"
 
 # Root's Ctrl-C
-measures () { pgrep -f "^$acts/hang " >/dev/null; }
-ended () { ! measures; }
+hanging () { pgrep -cf "^$acts/hang "; }
+measures () { (($(hanging) == 3)); }
+ended () { (($(hanging) == 0)); }
 act hang
 "$workdir/bin/pmm" check --conf "$workdir/conf" "$job" >"$workdir/said" 2>&1 &
 pid=$!
@@ -93,8 +94,14 @@ have $test_user or root run this$" "another user is told who may"
 
 act FAIL
 check user "$job"
-is "$rc $(probed)" "0 3" "a FAIL: reported"
+is "$rc $(probed)" "1 3" "a FAIL: the exit status"
 is "$(squeue -h -j "$job" -o %T)" RUNNING "... and the job runs on"
+act UNKNOWN
+check user "$job"
+is "$rc $(probed)" "3 3" "... of an UNKNOWN"
+act WARN
+run root "$workdir/bin/pmm" check --conf "$workdir/conf" "$job"
+is "$rc $(probed)" "0 3" "... of a WARN, to root"
 act OK
 for probes in 3 0; do
     run user srun --jobid="$job" --overlap -N3 --mem=0 --pmm-check=require true
@@ -158,7 +165,11 @@ like "$rc $(owner) $(probed) $out" "^0 $test_user 3 pmm check: this is a job of 
 yours, which waits until all of .*pmm: the report" "nodes, by a job of one's own"
 run user env SLURM_PARTITION=none_such "$workdir/bin/pmm" check \
     --conf "$workdir/conf" h0001
-like "$rc $(probed) $out" '^1 0 .*nvalid partition' "... in one's own partition"
+like "$rc $(probed) $out" '^3 0 .*nvalid partition' "... in one's own partition"
+act FAIL
+check user 'h[0001,0003-0004]'
+is "$rc $(probed)" "1 3" "... a FAIL"
+act OK
 check user 'h[0001'
 is "$rc $out" "2 pmm check: brackets do not match in a host list" "no list"
 within 30 no_jobs

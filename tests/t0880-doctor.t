@@ -230,6 +230,17 @@ sed '/^0x0002c90000000010,.*,1,/s/,2,5,4,/,2,5,2,/' \
     "$srcdir/ibquery/test/data/tree.db_csv" | pmm fabric import - -o fabric 2>err
 like "$(doctor)" 'WARN +rails: 1 cable not active: pmm fabric check' \
     "WARN: a port that stays in init"
+pmm fabric generate fat-tree --ports 8 --levels 2 --rails 2 -o fabric
+pmm fabric export -f "$workdir/site/fabric" --format ibnetdiscover |
+    sed 's/"\(h0[0-9]*\) mlx/"\1.site.org mlx/; /"h0007.*mlx5_1" lid/d
+        /^Ca.*"h0007.* mlx5_1"/,/^$/d' >net
+pmm fabric import net -o fabric 2>err
+like "$(doctor)" 'WARN +rails: h0007.site.org has no rail mlx5_1/1' \
+    "WARN: a host that lacks a rail"
+like "$(doctor)" 'OK +nodes: all 3' "OK: nodes whose hosts have a domain"
+pmm fabric accept -f "$workdir/site/fabric" h0007
+like "$(doctor)" 'OK +rails: ' "OK: a rail that is accepted"
+rm fabric.accepted
 healthy
 echo h0003 >map
 with_conf NodeMap="$workdir/site/map"

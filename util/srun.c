@@ -76,6 +76,7 @@ static int weigh (const char *line)
     } tab[] = {
         { ": dlopen(", 0 },
         { "plugin_load_from_file: ", 0 },
+        { ": Dlopen of plugin file failed", 0 },
         { " DUE TO TASK FAILURE", 1 }, /* since 25.05 */
         { " DUE TO ", 3 },
         { " CANCELLED AT ", 1 },

@@ -54,6 +54,9 @@ int lfts_write (const struct fabric *f, FILE *fp, struct error *err);
  */
 struct topology_choice {
     const bool *host; /* by host: to be placed; NULL: all */
+    const char *const *name; /* by host: what Slurm calls it; NULL, also a
+                                host's: its name, without the domain if no other
+                                host has that one */
     const bool *use;  /* by endpoint; false: as if the fabric did not have it;
                          NULL: it has all */
     char *left_out;   /* set: names of hosts that were to be placed and have no

@@ -48,13 +48,16 @@ struct topology {
     uint32_t *pod;    /* by leaf: its parent in the set of its pod's leaves */
     uint32_t *up;     /* by node: its parent in its set (util/sets) */
     uint32_t *place;  /* by host: its pod; FABRIC_NONE: left out */
+    char **name;      /* by host: what Slurm calls it */
+    const char *domain; /* ... of the first that is called without; NULL */
+    bool *split;      /* by host: it is at several pods */
     struct tree_item *item;
     size_t nitems;
     uint32_t *scratch; /* by node */
     uint32_t *votes;  /* by pod: ports there of a host, else 0 */
     uint8_t top;      /* the highest level */
     const char *rail; /* by which hosts at several pods are placed; NULL */
-    size_t npods, nsplit, nplanes, ncrossings;
+    size_t npods, nplanes, ncrossings;
     uint32_t crossing; /* a cable between leaves */
 };
 
@@ -408,7 +411,7 @@ static void place_hosts (struct topology *t)
         uint32_t pod[RAILS_MAX];
         size_t n = vote (t, h, pod);
 
-        t->nsplit += n > 1;
+        t->split[h] = n > 1;
         retract_votes (t, pod, n);
         n = best_pods (t, h, pod);
         t->place[h] = choose_pod (t, h, pod, n);
@@ -625,30 +628,50 @@ static void put_pods (const struct topology *t, FILE *fp)
         }
 }
 
-/* The hosts that were to be placed and are not: those whose names are GUIDs, or
- * the others. NULL: none; to be freed.
+/* The names of those hosts of which `is` says so, folded; NULL: none; to be
+ * freed.
  */
-static char *left_out (const struct topology *t, bool guids)
+static char *fold_hosts (const struct topology *t,
+                         bool (*is) (const struct topology *t, size_t host))
 {
     const char **v = xarray (t->f->nhosts, sizeof (*v));
     char *folded;
     size_t n = 0;
 
     for (size_t i = 0; i < t->f->nhosts; i++)
-        if (t->place[i] == FABRIC_NONE
-            && (!t->choice->host || t->choice->host[i])
-            && is_guid (t->f->host[i].name) == guids)
-            v[n++] = t->f->host[i].name;
+        if (is (t, i))
+            v[n++] = t->name[i];
     folded = n > 0 ? hostlist_fold (v, n) : NULL;
     free (v);
     return folded;
 }
 
+/* The hosts that were to be placed and are not: those whose names are GUIDs, */
+static bool is_nameless (const struct topology *t, size_t host)
+{
+    return t->place[host] == FABRIC_NONE
+           && (!t->choice->host || t->choice->host[host])
+           && is_guid (t->f->host[host].name);
+}
+
+/* ... and the others. */
+static bool is_left_out (const struct topology *t, size_t host)
+{
+    return t->place[host] == FABRIC_NONE
+           && (!t->choice->host || t->choice->host[host])
+           && !is_guid (t->f->host[host].name);
+}
+
+static bool is_split (const struct topology *t, size_t host)
+{
+    return t->split[host];
+}
+
 static void put_left_out (const struct topology *t, FILE *fp)
 {
-    char *guids = left_out (t, true);
+    char *guids = fold_hosts (t, is_nameless);
 
-    t->choice->left_out = left_out (t, false);
+    t->choice->left_out = fold_hosts (t, is_left_out);
     if (guids)
         fprintf (fp, "# Left out, as they do not tell their host's name: "
                      "adapters %s\n", guids);
@@ -661,13 +684,18 @@ static void put_left_out (const struct topology *t, FILE *fp)
 static void put_notes (const struct topology *t, FILE *fp)
 {
     const struct fabric_link *l = &t->f->link[t->crossing];
+    char *split = fold_hosts (t, is_split);
 
     put_pods (t, fp);
     put_left_out (t, fp);
-    if (t->nsplit > 0)
+    if (t->domain)
+        fprintf (fp, "# Hosts are called without their domain (%s), as nodes "
+                     "of Slurm are.\n", t->domain);
+    if (split)
         fprintf (fp, "# Cabled to several of these, and placed where most "
-                     "ports are%s%s: %s.\n", t->rail ? ", else by " : "",
-                 t->rail ? t->rail : "", COUNTED (t->nsplit, "host"));
+                     "ports are%s%s: %s\n", t->rail ? ", else by " : "",
+                 t->rail ? t->rail : "", split);
+    free (split);
     if (t->nplanes > 1)
         fprintf (fp, "# %zu fabrics are not joined: hosts that are in several "
                      "are placed in the greatest.\n", t->nplanes);
@@ -694,7 +722,7 @@ static char *members (const struct topology *t, uint32_t item)
 
     for (size_t i = 0; i < n; i++)
         if (leaf && t->place[i] == t->item[item].node)
-            v[found++] = t->f->host[i].name;
+            v[found++] = t->name[i];
         else if (!leaf && t->item[i].parent == item)
             v[found++] = t->item[i].name;
     folded = hostlist_fold (v, found);
@@ -759,7 +787,7 @@ static void add_small (const struct topology *t, uint32_t pod,
 {
     for (size_t i = 0; i < t->f->nhosts; i++)
         if (t->place[i] == pod)
-            b->small[b->nsmall++] = t->f->host[i].name;
+            b->small[b->nsmall++] = t->name[i];
 }
 
 static void add_blocks (const struct topology *t, uint32_t parent,
@@ -871,6 +899,35 @@ static void put_yaml (const struct topology *t, FILE *fp)
     put_blocks (t, fp);
 }
 
+/* A host's name without its domain, if that is no other one's; to be freed. */
+static char *short_name (const struct fabric *f, uint32_t host)
+{
+    const char *name = f->host[host].name;
+    char *first = xasprintf ("%.*s", (int)strcspn (name, "."), name);
+    uint32_t found;
+
+    if (strspn (first, "0123456789") != strlen (first)
+        && fabric_hosts_named (f, first, &found) == 1 && found == host)
+        return first;
+    free (first);
+    return xstrdup (name);
+}
+
+/* As they were chosen, else without their domains. */
+static void name_hosts (struct topology *t)
+{
+    const char *const *chosen = t->choice->name;
+
+    for (uint32_t h = 0; h < t->f->nhosts; h++) {
+        const char *name = t->f->host[h].name, *dot = strchr (name, '.');
+
+        t->name[h] = chosen && chosen[h] ? xstrdup (chosen[h])
+                                         : short_name (t->f, h);
+        if (dot && !strchr (t->name[h], '.') && !t->domain)
+            t->domain = dot + 1;
+    }
+}
+
 int topology_write (const struct fabric *f, struct topology_choice *choice,
                     bool yaml, FILE *fp, struct error *err)
 {
@@ -881,10 +938,15 @@ int topology_write (const struct fabric *f, struct topology_choice *choice,
         .up = xarray (f->nnodes, sizeof (*t.up)),
         .place = xarray (f->nhosts, sizeof (*t.place)),
         .item = xarray (2 * f->nnodes, sizeof (*t.item)),
+        .name = xarray (f->nhosts, sizeof (*t.name)),
+        .split = xcalloc (f->nhosts, sizeof (*t.split)),
         .scratch = xarray (f->nnodes, sizeof (*t.scratch)),
         .votes = xcalloc (f->nnodes, sizeof (*t.votes)),
     };
-    int rc = f->part ? error_input (err, "a part of a fabric says nothing of "
+    int rc;
+
+    name_hosts (&t);
+    rc = f->part ? error_input (err, "a part of a fabric says nothing of "
                                          "the rest")
                      : build (&t, err);
 
@@ -895,6 +957,10 @@ int topology_write (const struct fabric *f, struct topology_choice *choice,
     free (t.pod);
     free (t.up);
     free (t.place);
+    for (size_t i = 0; i < f->nhosts; i++)
+        free (t.name[i]);
+    free (t.name);
+    free (t.split);
     free (t.item);
     free (t.scratch);
     free (t.votes);

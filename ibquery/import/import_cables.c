@@ -28,6 +28,7 @@
 #include "config.h"
 #include "ibquery/import/draft.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const struct {
@@ -231,7 +232,7 @@ int import_netdiscover (struct draft *d, char *line, struct error *err)
         *(system ? &d->system : &d->port_guid) = system ? first : second;
         return 0;
     }
-    if (*line == '[')
+    if (*line == '[' && isdigit ((unsigned char)line[1]))
         return read_port (d, line, err);
     for (size_t i = 0; i < COUNT (types); i++)
         if (scan_words (&line, types[i].word))
@@ -240,7 +241,9 @@ int import_netdiscover (struct draft *d, char *line, struct error *err)
         if (scan_text (&line, others[i]))
             return 0;
     if (*line)
-        return draft_fault (d, err, "this is not a line of ibnetdiscover's");
+        return draft_fault (d, err, "this is not a line of ibnetdiscover's: "
+                                    "take it out, if ibnetdiscover did not "
+                                    "print it");
     d->paragraph = -1;
     return 0;
 }

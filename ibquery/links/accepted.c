@@ -14,6 +14,8 @@
 #include "util/file.h"
 #include "util/text.h"
 
+#define RAILS "rails" /* what is accepted of a host */
+
 /*
  * The file
  */
@@ -48,23 +50,39 @@ static int take_time (struct words *w, int64_t *when, struct error *err)
     return words_time (&word, when, err);
 }
 
-static int read_accept (void *arg, struct words *w, struct error *err)
+/* What both lines end with. */
+static int take_entry (struct accepted *a, struct words *w,
+                       struct accepted_entry *e, struct error *err)
 {
-    struct accepted *a = arg;
-    struct accepted_entry e;
-
     if (a->n == ACCEPTED_MAX)
         return error_input (err, "more than %d lines", ACCEPTED_MAX);
-    if (take_port (w, e.port[0], err) < 0 || take_port (w, e.port[1], err) < 0
-        || take_word (w, "sign", e.what, sizeof (e.what), err) < 0
-        || take_word (w, "value", e.value, sizeof (e.value), err) < 0
-        || take_time (w, &e.time, err) < 0
-        || take_word (w, "name", e.who, sizeof (e.who), err) < 0)
+    if (take_word (w, "value", e->value, sizeof (e->value), err) < 0
+        || take_time (w, &e->time, err) < 0
+        || take_word (w, "name", e->who, sizeof (e->who), err) < 0)
         return -1;
-    snprintf (e.why, sizeof (e.why), "%s", words_rest (w));
+    snprintf (e->why, sizeof (e->why), "%s", words_rest (w));
     a->v = xgrow (a->v, a->n, sizeof (*a->v));
-    a->v[a->n++] = e;
+    a->v[a->n++] = *e;
     return 0;
+}
+
+static int read_accept (void *arg, struct words *w, struct error *err)
+{
+    struct accepted_entry e = { .time = 0 };
+
+    if (take_port (w, e.port[0], err) < 0 || take_port (w, e.port[1], err) < 0
+        || take_word (w, "sign", e.what, sizeof (e.what), err) < 0)
+        return -1;
+    return take_entry (arg, w, &e, err);
+}
+
+static int read_rails (void *arg, struct words *w, struct error *err)
+{
+    struct accepted_entry e = { .what = RAILS };
+
+    if (take_word (w, "host", e.host, sizeof (e.host), err) < 0)
+        return -1;
+    return take_entry (arg, w, &e, err);
 }
 
 static int finish (void *arg, struct error *err)
@@ -77,6 +95,7 @@ static int finish (void *arg, struct error *err)
 static const struct lines_keyword keywords[] = {
     { "generator", 0, true, false, lines_ignore },
     { "accept", 0, false, false, read_accept },
+    { RAILS, 0, false, false, read_rails },
     { 0 },
 };
 
@@ -117,9 +136,15 @@ int accepted_write (const struct accepted *a, FILE *fp, struct error *err)
     for (size_t i = 0; i < a->n; i++) {
         const struct accepted_entry *e = &a->v[i];
 
-        lines_put (&w, "accept %s %s %s %s %s %s%s%s", e->port[0], e->port[1],
-                   e->what, e->value, lines_format_time (e->time, when),
-                   e->who, *e->why ? " " : "", e->why);
+        if (*e->host)
+            lines_put (&w, RAILS " %s %s %s %s%s%s", e->host, e->value,
+                       lines_format_time (e->time, when), e->who,
+                       *e->why ? " " : "", e->why);
+        else
+            lines_put (&w, "accept %s %s %s %s %s %s%s%s", e->port[0],
+                       e->port[1], e->what, e->value,
+                       lines_format_time (e->time, when), e->who,
+                       *e->why ? " " : "", e->why);
     }
     return lines_end (&w, err);
 }
@@ -187,7 +212,8 @@ static struct accepted_entry entry_of (const struct link_check *c,
 static bool same_subject (const struct accepted_entry *a,
                           const struct accepted_entry *b)
 {
-    return strcmp (a->port[0], b->port[0]) == 0
+    return strcmp (a->host, b->host) == 0
+           && strcmp (a->port[0], b->port[0]) == 0
            && strcmp (a->port[1], b->port[1]) == 0
            && strcmp (a->what, b->what) == 0;
 }
@@ -238,13 +264,68 @@ static void take_notes (const struct accepted *a, struct link_check *c,
     *n = kept;
 }
 
+static struct accepted_entry entry_of_rails (const struct fabric *f,
+                                             const struct rails_fewer *x)
+{
+    struct accepted_entry e = { .what = RAILS };
+
+    snprintf (e.host, sizeof (e.host), "%s", f->host[x->host].name);
+    snprintf (e.value, sizeof (e.value), "%zu/%zu", x->has, x->usual);
+    return e;
+}
+
+/* Whether an entry is of the rails that a host lacks: the host, else
+ * FABRIC_NONE.
+ */
+static uint32_t whose_rails (const struct accepted_entry *e,
+                             const struct link_check *c,
+                             const struct fabric *f)
+{
+    for (size_t i = 0; i < c->nfewer; i++) {
+        const struct accepted_entry found = entry_of_rails (f, &c->fewer[i]);
+
+        if (same_subject (e, &found) && !strcmp (e->value, found.value))
+            return c->fewer[i].host;
+    }
+    return FABRIC_NONE;
+}
+
 void accepted_apply (const struct accepted *a, struct link_check *c,
                      const struct fabric *f)
 {
+    for (size_t i = 0; i < a->n; i++) {
+        const struct accepted_entry *e = &a->v[i];
+        uint32_t host = *e->host ? whose_rails (e, c, f) : FABRIC_NONE;
+
+        if (host != FABRIC_NONE)
+            check_accept_rails (c, f, host, e->who, e->time, e->why);
+    }
     if (a->n == 0)
         return;
     take_notes (a, c, f, c->finding, &c->nfindings);
     take_notes (a, c, f, c->doubt, &c->ndoubts);
+}
+
+size_t accepted_fewer (const struct fabric *f, const char *snapshots,
+                       struct rails_fewer **list)
+{
+    struct link_check *c = xcalloc (1, sizeof (*c));
+    char *path = accepted_path (snapshots);
+    struct accepted a;
+    struct error err;
+    size_t n;
+
+    c->nfewer = fewer_find (f, &c->fewer);
+    if (accepted_load (&a, path, &err) == 0)
+        accepted_apply (&a, c, f);
+    accepted_clear (&a);
+    free (path);
+    *list = c->fewer;
+    n = c->nfewer;
+    c->fewer = NULL;
+    c->nfewer = 0;
+    check_destroy (c);
+    return n;
 }
 
 /* Add an entry in place of an earlier one. */
@@ -257,6 +338,16 @@ static void put (struct accepted *a, const struct accepted_entry *e)
     if (i == a->n)
         a->v = xgrow (a->v, a->n++, sizeof (*a->v));
     a->v[i] = *e;
+}
+
+/* Add it as accepted by whom and when `by` says. */
+static void put_by (struct accepted *a, struct accepted_entry *e,
+                    const struct accepted_entry *by)
+{
+    e->time = by->time;
+    strcpy (e->who, by->who);
+    strcpy (e->why, by->why);
+    put (a, e);
 }
 
 /* Add the findings of a link in a list. Return how many. */
@@ -274,18 +365,14 @@ static size_t add_list (struct accepted *a, const struct link_check *c,
         if (list[i].link != link)
             continue;
         e = entry_of (c, f, &list[i], &number);
-        e.time = by->time;
-        strcpy (e.who, by->who);
-        strcpy (e.why, by->why);
-        put (a, &e);
+        put_by (a, &e, by);
         added++;
     }
     return added;
 }
 
-size_t accepted_add (struct accepted *a, const struct link_check *c,
-                     const struct fabric *f, uint32_t link, int64_t now,
-                     const char *who, const char *why)
+static struct accepted_entry accepted_by (int64_t now, const char *who,
+                                          const char *why)
 {
     struct accepted_entry by = { .time = now };
 
@@ -293,17 +380,44 @@ size_t accepted_add (struct accepted *a, const struct link_check *c,
     snprintf (by.why, sizeof (by.why), "%s", why ? why : "");
     text_clean (by.who);
     text_clean (by.why);
+    return by;
+}
+
+size_t accepted_add_rails (struct accepted *a, const struct link_check *c,
+                           const struct fabric *f, uint32_t host, int64_t now,
+                           const char *who, const char *why)
+{
+    const struct accepted_entry by = accepted_by (now, who, why);
+    size_t i = 0;
+
+    while (i < c->nfewer && c->fewer[i].host != host)
+        i++;
+    if (i < c->nfewer) {
+        struct accepted_entry e = entry_of_rails (f, &c->fewer[i]);
+
+        put_by (a, &e, &by);
+    }
+    return i < c->nfewer;
+}
+
+size_t accepted_add (struct accepted *a, const struct link_check *c,
+                     const struct fabric *f, uint32_t link, int64_t now,
+                     const char *who, const char *why)
+{
+    const struct accepted_entry by = accepted_by (now, who, why);
+
     return add_list (a, c, f, link, c->finding, c->nfindings, &by)
            + add_list (a, c, f, link, c->doubt, c->ndoubts, &by);
 }
 
-size_t accepted_remove (struct accepted *a, const char *port)
+size_t accepted_remove (struct accepted *a, const char *name)
 {
     size_t kept = 0, all = a->n;
 
     for (size_t i = 0; i < all; i++)
-        if (strcmp (a->v[i].port[0], port) != 0
-            && strcmp (a->v[i].port[1], port) != 0)
+        if (strcmp (a->v[i].port[0], name) != 0
+            && strcmp (a->v[i].port[1], name) != 0
+            && strcmp (a->v[i].host, name) != 0)
             a->v[kept++] = a->v[i];
     a->n = kept;
     return all - kept;

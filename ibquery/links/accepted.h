@@ -6,9 +6,13 @@
  * snapshot, SNAPSHOT.accepted, as ibquery/lines.h has it:
  *
  *     accept GUID/PORT GUID/PORT WHAT VALUE TIME WHO [WHY]
+ *     rails HOST HAS/USUAL TIME WHO [WHY]
  *
- * WHAT is width, speed or a counter's name, of the first port; VALUE the rate,
- * or how much it grows in an hour, or the bit error rate. Another rate and a
+ * The second is of a host that has fewer rails than its peers; one that has
+ * still fewer, or whose peers have more, is told again.
+ *
+ * WHAT is width, speed or a counter's name, of the first port; VALUE the rate, or
+ * how much it grows in an hour, or the bit error rate. Another rate and a
  * counter that grows faster are told again, and so is a link to another port.
  */
 #ifndef IBQUERY_ACCEPTED_H
@@ -24,7 +28,8 @@
 enum { ACCEPTED_MAX = 10000, ACCEPTED_WHY = 200 };
 
 struct accepted_entry {
-    char port[2][24];   /* "GUID/PORT" */
+    char port[2][24];   /* "GUID/PORT"; "": it is of a host's rails */
+    char host[FABRIC_NAME_MAX + 1]; /* "": it is of a link */
     char what[40];
     char value[RATES_TEXT];
     int64_t time;
@@ -58,6 +63,13 @@ char *accepted_path (const char *snapshots);
 void accepted_apply (const struct accepted *a, struct link_check *c,
                      const struct fabric *f);
 
+/* The rails that hosts of these snapshots' fabric lack (fewer_find), and that
+ * are not accepted; if the file cannot be read, none is. Return their number;
+ * the caller frees *list.
+ */
+size_t accepted_fewer (const struct fabric *f, const char *snapshots,
+                       struct rails_fewer **list);
+
 /* Accept what the check has found of a link, in place of what was accepted of
  * the same width, speed or counter. Return how much that is; 0: it has found
  * nothing there, and nothing is changed.
@@ -66,9 +78,14 @@ size_t accepted_add (struct accepted *a, const struct link_check *c,
                      const struct fabric *f, uint32_t link, int64_t now,
                      const char *who, const char *why);
 
-/* Forget what was accepted of the link that has this port. Return how much that
- * was.
+/* The same of the rails that a host lacks. */
+size_t accepted_add_rails (struct accepted *a, const struct link_check *c,
+                           const struct fabric *f, uint32_t host, int64_t now,
+                           const char *who, const char *why);
+
+/* Forget what was accepted of the link that has this port, or of the host of
+ * this name. Return how much that was.
  */
-size_t accepted_remove (struct accepted *a, const char *port);
+size_t accepted_remove (struct accepted *a, const char *name);
 
 #endif /* IBQUERY_ACCEPTED_H */

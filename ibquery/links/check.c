@@ -191,9 +191,7 @@ static bool is_known (const struct rates *r)
     return r->lanes != 0 && r->speeds != 0;
 }
 
-/* What training falls back to: no product is made for one lane, or for SDR
- * among links that do better.
- */
+/* What training falls back to; but old products are made for SDR. */
 static bool has_fallen (const struct fabric_link *l)
 {
     return l->width == 1 || strcmp (l->speed, "SDR") == 0;
@@ -226,7 +224,7 @@ static enum answer judge_slower (struct checking *x, size_t link,
                   RATES_SHOWN (&usual));
     if (!is_less (&active, want))
         return add_slower (x, link, SLOWER_REACHED, u), RATE_GOOD;
-    if (!known && has_fallen (l))
+    if (!known && u == &x->kinds.alike[link] && has_fallen (l))
         return RATE_BAD;
     if (kinds_meant (u))
         return add_slower (x, link, known ? SLOWER_SET : SLOWER_UNTOLD, u),
@@ -273,8 +271,6 @@ static enum answer judge_rate (struct checking *x, size_t link,
         return RATE_BAD;
     if (!meant && is_below (x, link, u))
         answer = judge_slower (x, link, u, same, want, ground);
-    else if (!meant && is_below (x, link, wide) && has_fallen (l))
-        answer = judge_slower (x, link, wide, false, want, ground);
     else if (!meant && is_below (x, link, wide))
         add_slower (x, link, SLOWER_ALIKE, wide);
     if (answer != RATE_GOOD)
@@ -490,23 +486,12 @@ static void note_rails (struct checking *x)
     free (odd);
 }
 
-/* Rails that hosts lack, and links that carry no messages. */
-static void note_missing (struct checking *x)
+/* Links that carry no messages. */
+static void note_down (struct checking *x)
 {
     const struct fabric *f = x->f;
-    struct rails_fewer *fewer;
-    size_t n = fewer_find (f, &fewer), down = 0;
+    size_t down = 0;
 
-    for (size_t i = 0; i < n && i < NOTES_MAX; i++) {
-        char *why = fewer_text (f, &fewer[i]);
-
-        add_note (x->c, "%s", why);
-        free (why);
-    }
-    if (n > NOTES_MAX)
-        add_note (x->c, "... and %s that hosts lack",
-                  COUNTED (n - NOTES_MAX, "more rail"));
-    free (fewer);
     for (size_t i = 0; i < f->nlinks; i++) {
         const struct fabric_link *l = &f->link[i];
         bool a = f->port[l->a].state != PORT_ACTIVE
@@ -639,7 +624,8 @@ struct link_check *check_links (const struct fabric *f,
     note_slower (&x);
     limit_counters (&x);
     note_rails (&x);
-    note_missing (&x);
+    x.c->nfewer = fewer_find (f, &x.c->fewer);
+    note_down (&x);
     note_static (&x);
     if (now && !before) {
         x.c->unknown = true;
@@ -676,6 +662,28 @@ void check_note_accepted (struct link_check *c, const struct fabric *f,
               LINK_SHOWN (f, x->link), x->why);
 }
 
+void check_accept_rails (struct link_check *c, const struct fabric *f,
+                         uint32_t host, const char *who, int64_t when,
+                         const char *why)
+{
+    size_t kept = 0;
+    char date[LINES_TIME];
+
+    for (size_t i = 0; i < c->nfewer; i++) {
+        const struct rails_fewer *x = &c->fewer[i];
+
+        if (x->host != host) {
+            c->fewer[kept++] = *x;
+            continue;
+        }
+        if (i == 0 || x[-1].host != host)
+            add_note (c, "accepted by %s on %.10s%s%s: %s has %zu of %s", who,
+                      lines_format_time (when, date), *why ? ": " : "", why,
+                      f->host[host].name, x->has, COUNTED (x->usual, "rail"));
+    }
+    c->nfewer = kept;
+}
+
 void check_destroy (struct link_check *c)
 {
     if (!c)
@@ -690,6 +698,7 @@ void check_destroy (struct link_check *c)
         free (c->note[i]);
     for (size_t i = 0; i < c->nlimits; i++)
         free (c->limit[i]);
+    free (c->fewer);
     free (c->finding);
     free (c->doubt);
     free (c->wait);
@@ -710,6 +719,32 @@ enum verdict_status check_status (const struct link_check *c)
  */
 
 #define KIND "link-check"
+
+/* The notes, those of rails first; to be freed with their number. */
+static char **all_notes (const struct link_check *c, const struct fabric *f,
+                         size_t *n)
+{
+    char **all = xarray (c->nnotes + NOTES_MAX + 1, sizeof (*all)), *why;
+
+    *n = 0;
+    for (size_t i = 0; i < c->nfewer && i < NOTES_MAX; i++)
+        all[(*n)++] = fewer_text (f, &c->fewer[i]);
+    if (c->nfewer > NOTES_MAX) {
+        why = xasprintf ("... and %s that hosts lack",
+                         COUNTED (c->nfewer - NOTES_MAX, "more rail"));
+        all[(*n)++] = why;
+    }
+    for (size_t i = 0; i < c->nnotes; i++)
+        all[(*n)++] = xstrdup (c->note[i]);
+    return all;
+}
+
+static void free_notes (char **all, size_t n)
+{
+    while (n > 0)
+        free (all[--n]);
+    free (all);
+}
 
 enum { MAX_FILE = 1 << 28, MAX_SIGNS = 1 << 24 };
 
@@ -783,6 +818,11 @@ static json_t *limits_json (const struct link_check *c, const struct fabric *f)
 int check_write (const struct link_check *c, const struct fabric *f,
                  FILE *fp, struct error *err)
 {
+    size_t n;
+    char **notes = all_notes (c, f, &n);
+    json_t *said = json_strings (notes, n);
+
+    free_notes (notes, n);
     return json_write_file (
         KIND, f->hash,
         json_pack ("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "status",
@@ -791,7 +831,7 @@ int check_write (const struct link_check *c, const struct fabric *f,
                    number (c->hours), "findings",
                    list_json (c->finding, c->nfindings, f, c->hours), "waits",
                    list_json (c->wait, c->nwaits, f, c->hours), "notes",
-                   json_strings (c->note, c->nnotes), "limits",
+                   said, "limits",
                    limits_json (c, f)),
         fp, err);
 }
@@ -799,6 +839,9 @@ int check_write (const struct link_check *c, const struct fabric *f,
 int check_write_text (const struct link_check *c, const struct fabric *f,
                       FILE *fp, struct error *err)
 {
+    size_t n;
+    char **notes = all_notes (c, f, &n);
+
     for (size_t i = 0; i < c->nfindings; i++) {
         const struct link_finding *x = &c->finding[i];
 
@@ -806,8 +849,9 @@ int check_write_text (const struct link_check *c, const struct fabric *f,
             fprintf (fp, "%s\n", LINK_SHOWN (f, x->link));
         fprintf (fp, "  %s: %s\n", sign_name (x->sign), x->why);
     }
-    for (size_t i = 0; i < c->nnotes; i++)
-        fprintf (fp, "note: %s\n", c->note[i]);
+    for (size_t i = 0; i < n; i++)
+        fprintf (fp, "note: %s\n", notes[i]);
+    free_notes (notes, n);
     for (size_t i = 0; i < c->nlimits; i++)
         fprintf (fp, "not told: %s\n", c->limit[i]);
     for (size_t i = 0; i < c->ndoubts; i++) {

@@ -12,9 +12,11 @@
  *                 limit.
  *                 Or it is slower than three quarters of the links of its kind
  *                 (links/kinds.h), and both ends support more: it was set so.
- *                 If it is not known what they support: if it has one lane or
- *                 SDR, which is what training falls back to; else it is a limit
- *                 among links with the same products, and a note among others.
+ *                 If it is not known what they support: a finding, if it has
+ *                 one lane or SDR, which is what training falls back to, and
+ *                 the others' products are not known to be other ones; else a
+ *                 limit among links with the same products, and a note among
+ *                 others.
  *                 It is a note, too, if an end supports no more, or if three
  *                 others and a tenth of its kind run in the same way.
  *                 Or it has one lane, and both ends support more.
@@ -36,6 +38,7 @@
 #include "core/judge/judge.h"
 #include "ibquery/fabric.h"
 #include "ibquery/links/counters.h"
+#include "ibquery/links/fewer.h"
 
 struct link_finding {
     uint32_t link;
@@ -58,6 +61,8 @@ struct link_check {
     size_t ndoubts;
     struct link_finding *wait;    /* ports whose PortXmitWait grew, by link */
     size_t nwaits;
+    struct rails_fewer *fewer; /* rails that hosts lack: notes */
+    size_t nfewer;
     char **note;             /* what is odd, but in no cable; one sentence
                                 each, as the limits */
     size_t nnotes;
@@ -83,6 +88,11 @@ struct link_check *check_load (const struct fabric *f, const char *now,
 void check_note_accepted (struct link_check *c, const struct fabric *f,
                           const struct link_finding *x, const char *who,
                           int64_t when, const char *why);
+
+/* The same of the rails that a host lacks, and drop them from c->fewer. */
+void check_accept_rails (struct link_check *c, const struct fabric *f,
+                         uint32_t host, const char *who, int64_t when,
+                         const char *why);
 
 /* FAIL if there is a finding; else UNKNOWN, or OK. */
 enum verdict_status check_status (const struct link_check *c);

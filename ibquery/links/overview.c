@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibquery/hosts.h"
+#include "ibquery/links/fewer.h"
 #include "ibquery/links/rails.h"
 #include "util/alloc.h"
 #include "util/sort.h"
@@ -13,6 +15,7 @@
 enum {
     LEVELS_MAX = UINT8_MAX + 1,
     LEVEL_ENOUGH = 4, /* switches, to see what is usual */
+    USUAL_OF = 3, USUAL = 2, /* of three switches two: what is usual */
     SHOWN_MAX = 8,    /* lines of a kind */
 };
 
@@ -160,27 +163,87 @@ static void write_rails (const struct overview *p)
     free (at);
 }
 
+/* Whether a cable leads from the switch at one end to the level above, or to its
+ * own.
+ */
+static bool leads (const struct fabric *f, size_t link, bool own, bool b_first,
+                   uint32_t *from, uint32_t *to)
+{
+    const struct fabric_link *l = &f->link[link];
+
+    *from = f->port[b_first ? l->b : l->a].node;
+    *to = f->port[b_first ? l->a : l->b].node;
+    return l->kind == LINK_SWITCH
+           && (own ? f->node[*to].level == f->node[*from].level
+                   : f->node[*to].level > f->node[*from].level);
+}
+
 /* The cables from each switch to the level above, or to its own. */
 static uint32_t *count_cables (const struct fabric *f, bool own)
 {
-    uint32_t *count = xcalloc (f->nnodes, sizeof (*count));
+    uint32_t *count = xcalloc (f->nnodes, sizeof (*count)), from, to;
 
-    for (size_t i = 0; i < f->nlinks; i++) {
-        const struct fabric_link *l = &f->link[i];
-        uint32_t a = f->port[l->a].node, b = f->port[l->b].node;
-        uint8_t at = f->node[a].level, far = f->node[b].level;
-
-        if (l->kind != LINK_SWITCH)
-            continue;
-        count[a] += own ? far == at : far > at;
-        count[b] += own ? at == far : at > far;
-    }
+    for (size_t i = 0; i < 2 * f->nlinks; i++)
+        if (leads (f, i / 2, own, i % 2, &from, &to))
+            count[from]++;
     return count;
+}
+
+/* Where the cables lead that a switch lacks: the switches to which its peers
+ * have more, in *lacked. Peers have cables to a switch to which it has some, too.
+ * Return how many there are.
+ */
+static size_t find_lacked (const struct fabric *f, uint32_t node, bool own,
+                           uint32_t **lacked)
+{
+    uint32_t *cables = xcalloc (f->nnodes, sizeof (*cables)); /* of the node, */
+    uint32_t *theirs = xcalloc (f->nnodes, sizeof (*theirs)); /* its peers' */
+    bool *peer = xcalloc (f->nnodes, sizeof (*peer));
+    size_t peers = 0, n = 0;
+    uint32_t from, to;
+
+    for (size_t i = 0; i < 2 * f->nlinks; i++)
+        if (leads (f, i / 2, own, i % 2, &from, &to) && from == node)
+            cables[to]++;
+    for (size_t i = 0; i < 2 * f->nlinks; i++)
+        if (leads (f, i / 2, own, i % 2, &from, &to) && from != node
+            && cables[to] > 0 && !peer[from]
+            && f->node[from].level == f->node[node].level) {
+            peer[from] = true;
+            peers++;
+        }
+    for (size_t i = 0; i < 2 * f->nlinks; i++)
+        if (leads (f, i / 2, own, i % 2, &from, &to) && peer[from])
+            theirs[to]++;
+    *lacked = xarray (f->nnodes, sizeof (**lacked));
+    for (uint32_t i = 0; i < f->nnodes; i++)
+        if (i != node && peers > 0
+            && cables[i] < (theirs[i] + peers / 2) / peers)
+            (*lacked)[n++] = i;
+    free (cables);
+    free (theirs);
+    free (peer);
+    return n;
+}
+
+/* "; others have more to spine-3": where its cables lead, if that explains how
+ * many it lacks.
+ */
+static void say_lacked (const struct overview *p, uint32_t node, bool own,
+                        uint32_t lacks)
+{
+    uint32_t *lacked;
+    size_t n = find_lacked (p->f, node, own, &lacked);
+
+    for (size_t i = 0; i < n && n <= lacks && i < SHOWN_MAX; i++)
+        fprintf (p->fp, "%s %s", i > 0 ? "," : "; others have more to",
+                 p->f->node[lacked[i]].name);
+    free (lacked);
 }
 
 /* Switches of a level that lack cables which most of it have. */
 static void find_missing (struct overview *p, const uint32_t *count,
-                          size_t level, const char *whither)
+                          size_t level, bool own)
 {
     const struct fabric *f = p->f;
     uint32_t *all = xarray (f->nnodes, sizeof (*all)), usual;
@@ -194,17 +257,22 @@ static void find_missing (struct overview *p, const uint32_t *count,
         usual = all[n / 2];
         for (size_t i = 0; i < n; i++)
             same += all[i] == usual;
-        for (size_t i = 0; i < f->nnodes && 4 * same >= 3 * n; i++) {
+        for (size_t i = 0; i < f->nnodes && USUAL_OF * same >= USUAL * n;
+             i++) {
             const struct fabric_node *s = &f->node[i];
 
             if (s->type != NODE_SWITCH || s->level != level
                 || count[i] >= usual)
                 continue;
-            if (shown++ < SHOWN_MAX)
+            if (shown++ < SHOWN_MAX) {
                 fprintf (p->fp, "missing: %s has %s to %s, %zu of %zu switches "
-                                "of its level have %u\n",
-                         s->name, COUNTED (count[i], "cable"), whither, same,
-                         n, usual);
+                                "of its level have %u",
+                         s->name, COUNTED (count[i], "cable"),
+                         own ? "its own level" : "the level above", same, n,
+                         usual);
+                say_lacked (p, i, own, usual - count[i]);
+                fputc ('\n', p->fp);
+            }
             advise (p, "find the cables that %s lacks", s->name);
         }
     }
@@ -222,8 +290,8 @@ static void write_missing (struct overview *p)
             seen[p->f->node[i].level] = true;
     for (size_t l = 0; l < LEVELS_MAX; l++)
         if (seen[l]) {
-            find_missing (p, up, l, "the level above");
-            find_missing (p, own, l, "its own level");
+            find_missing (p, up, l, false);
+            find_missing (p, own, l, true);
         }
     free (up);
     free (own);
@@ -245,6 +313,68 @@ static void find_twins (struct overview *p, const struct fabric_host *h)
             }
 }
 
+/* An adapter that is called by its GUID as others call themselves the same. */
+struct namesake {
+    char host[FABRIC_NAME_MAX + 1];
+    const char *desc;
+    uint32_t port;
+};
+
+static int compare_namesakes (const void *a, const void *b)
+{
+    const struct namesake *x = a, *y = b;
+    int order = strcmp (x->host, y->host);
+
+    if (order == 0)
+        order = strcmp (x->desc, y->desc);
+    return order != 0 ? order : util_compare (x->port, y->port);
+}
+
+/* Say where n adapters are, sorted, that are called for one host. */
+static void tell_namesakes (struct overview *p, const struct namesake *v,
+                            size_t n)
+{
+    size_t first = 0, same = 0;
+
+    while (first + 1 < n && strcmp (v[first].desc, v[first + 1].desc) != 0)
+        first++;
+    for (size_t i = first; i < n && !strcmp (v[i].desc, v[first].desc); i++)
+        same++;
+    fprintf (p->fp, "duplicated: %zu adapters are called %s, at", same,
+             v[first].desc);
+    for (size_t i = 0; i < same && i < SHOWN_MAX; i++)
+        fprintf (p->fp, "%s %s", i > 0 ? "," : "",
+                 PORT_NAME (p->f, fabric_far_port (p->f, v[first + i].port)));
+    fprintf (p->fp, "%s: %zu hosts have this name\n",
+             same > SHOWN_MAX ? ", ..." : "", same);
+    advise (p, "give the hosts that are %s called %s names of their own",
+            same == 2 ? "both" : "all", v[first].host);
+}
+
+static void find_namesakes (struct overview *p)
+{
+    const struct fabric *f = p->f;
+    struct namesake *v = xarray (f->nendpoints, sizeof (*v));
+    size_t n = 0;
+
+    for (size_t e = 0; e < f->nendpoints; e++) {
+        uint32_t port = f->endpoint[e].port;
+
+        v[n].desc = f->node[f->port[port].node].desc;
+        v[n].port = port;
+        n += hosts_tell (v[n].desc, v[n].host)
+             && strcmp (v[n].host, f->host[f->endpoint[e].host].name) != 0;
+    }
+    if (n > 0)
+        qsort (v, n, sizeof (*v), compare_namesakes);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && !strcmp (v[end].host, v[i].host);)
+            end++;
+        tell_namesakes (p, &v[i], end - i);
+    }
+    free (v);
+}
+
 /* Hosts, and switches of a subnet, that share a name. */
 static void write_duplicates (struct overview *p)
 {
@@ -254,6 +384,7 @@ static void write_duplicates (struct overview *p)
 
     for (size_t h = 0; h < f->nhosts; h++)
         find_twins (p, &f->host[h]);
+    find_namesakes (p);
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].type == NODE_SWITCH)
             name[n++] = xasprintf ("%03u%s",
@@ -282,6 +413,7 @@ static void advise_first (struct overview *p, const struct link_check *c)
     const struct link_finding *first = c->nfindings > 0 ? c->finding
                                        : c->ndoubts > 0 ? c->doubt
                                                         : NULL;
+    char rail[FEWER_RAIL];
     struct rail_odd *odd;
 
     if (first) {
@@ -294,6 +426,17 @@ static void advise_first (struct overview *p, const struct link_check *c)
         advise (p, "look where %s is plugged in",
                 PORT_NAME (f, f->endpoint[odd->endpoint].port));
     free (odd);
+    if (c->nfewer > 0 && c->fewer->example != FABRIC_NONE)
+        advise (p, "look for %s of %s: its adapter, its port, its cable",
+                fewer_rail (f, c->fewer->example, rail),
+                f->host[c->fewer->host].name);
+    else if (c->nfewer > 0)
+        advise (p, "look for the rails that %s lacks",
+                f->host[c->fewer->host].name);
+    for (size_t i = 0; i < f->nlinks && !p->next; i++)
+        if (!fabric_is_up (f, &f->link[i]))
+            advise (p, "look at %s -- %s", PORT_NAME (f, f->link[i].a),
+                    PORT_NAME (f, f->link[i].b));
 }
 
 /* Whether any switch has a table. */

@@ -3,7 +3,9 @@
 #include "ibquery/links/rails.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/alloc.h"
 #include "util/csr.h"
@@ -13,7 +15,10 @@
 enum {
     RAILS_MAX = 64,  /* of a host; it is none that has more */
     RULED_SHARE = 3, /* of a rail's hosts: as many may be odd, at most, */
-    ODD_SHARE = 16,  /* and of all */
+    ODD_SHARE = 16, /* and of all; */
+    MANY = 100, MANY_SHARE = 8, /* of so many rails: so many of all */
+    NEAR = 2,        /* hosts before and after, by their names, */
+    NEAR_ALIKE = 2,  /* ... so many of which tell where a rail belongs */
     FEW_SHARE = 2,   /* of all compared, so many must have enough peers */
 };
 
@@ -31,6 +36,8 @@ struct rail_search {
     size_t *shared;        /* [nhosts] rails of a host that are at a leaf of it */
     uint32_t *peer;        /* [npeers] hosts that share any */
     size_t npeers;
+    uint32_t *order;       /* [nhosts] by name: cn9, cn10 */
+    uint32_t *position;    /* [nhosts] there */
     uint32_t *leaf;        /* [nhosts] of a rail's peers */
     struct rail_count {
         size_t all, odd;   /* hosts that have enough peers; that are odd */
@@ -155,6 +162,62 @@ static struct rail_odd compare (struct rail_search *s, uint32_t endpoint,
     return x;
 }
 
+static int compare_names (const void *a, const void *b, void *arg)
+{
+    const struct fabric_host *host = ((const struct rail_search *)arg)->f->host;
+
+    return strverscmp (host[*(const uint32_t *)a].name,
+                       host[*(const uint32_t *)b].name);
+}
+
+static void order_hosts (struct rail_search *s)
+{
+    const struct fabric *f = s->f;
+
+    for (uint32_t h = 0; h < f->nhosts; h++)
+        s->order[h] = h;
+    if (f->nhosts > 0)
+        qsort_r (s->order, f->nhosts, sizeof (*s->order), compare_names, s);
+    for (uint32_t h = 0; h < f->nhosts; h++)
+        s->position[s->order[h]] = h;
+}
+
+/* Whether hosts with names next to its own have the rail at the same leaf. */
+static bool is_near (const struct rail_search *s, uint32_t host,
+                     uint32_t endpoint)
+{
+    size_t at = s->position[host], alike = 0;
+    size_t end = at + NEAR + 1 < s->f->nhosts ? at + NEAR + 1 : s->f->nhosts;
+
+    for (size_t i = at > NEAR ? at - NEAR : 0; i < end; i++) {
+        const struct rail_place *p
+            = i == at ? NULL
+                      : place_of (s, s->order[i], s->at[endpoint].rail);
+
+        alike += p && p->leaf == s->at[endpoint].leaf;
+    }
+    return alike >= NEAR_ALIKE;
+}
+
+/* If all rails of a host are odd, each by the others, take out those of which
+ * its name tells that they are where they belong, unless it does of all. Return
+ * how many are left.
+ */
+static size_t keep_far (const struct rail_search *s, uint32_t host,
+                        size_t rails, struct rail_odd *odd, size_t n)
+{
+    size_t near = 0, kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        near += is_near (s, host, odd[i].endpoint);
+    if (n < rails || near == n)
+        return n;
+    for (size_t i = 0; i < n; i++)
+        if (!is_near (s, host, odd[i].endpoint))
+            odd[kept++] = odd[i];
+    return kept;
+}
+
 /* Whether hosts have leaves by a rule, and some may be odd. */
 static bool is_ruled (const struct rail_search *s)
 {
@@ -168,7 +231,8 @@ static bool is_ruled (const struct rail_search *s)
         all += c->all;
         odd += c->all > 0 ? c->odd : 0;
     }
-    return ODD_SHARE * odd <= all && FEW_SHARE * all >= s->ncompared;
+    return (all < MANY ? ODD_SHARE : MANY_SHARE) * odd <= all
+           && FEW_SHARE * all >= s->ncompared;
 }
 
 size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd)
@@ -179,16 +243,20 @@ size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd)
         .shared = xcalloc (f->nhosts, sizeof (*s.shared)),
         .peer = xarray (f->nhosts, sizeof (*s.peer)),
         .leaf = xarray (f->nhosts, sizeof (*s.leaf)),
+        .order = xarray (f->nhosts, sizeof (*s.order)),
+        .position = xarray (f->nhosts, sizeof (*s.position)),
     };
-    size_t n = 0, kept = 0;
+    size_t n = 0, kept = 0, before;
 
     *odd = NULL;
     find_leaves (&s);
+    order_hosts (&s);
     s.count = xcalloc (s.nrails, sizeof (*s.count));
     for (uint32_t h = 0; h < f->nhosts; h++) {
         uint32_t first = f->host[h].first;
         size_t rails = find_peers (&s, h);
 
+        before = n;
         for (uint32_t e = first; e < first + f->host[h].count; e++) {
             const struct rail_place *own = &s.at[e];
             struct rail_odd x = { .of = 0 };
@@ -200,10 +268,13 @@ size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd)
             s.count[own->rail].all++;
             if (2 * x.agree > x.of && x.leaf == own->leaf)
                 continue;
-            s.count[own->rail].odd++;
             *odd = xgrow (*odd, n, sizeof (**odd));
             (*odd)[n++] = x;
         }
+        if (n > before)
+            n = before + keep_far (&s, h, rails, *odd + before, n - before);
+        for (size_t i = before; i < n; i++)
+            s.count[s.at[(*odd)[i].endpoint].rail].odd++;
         for (size_t i = 0; i < s.npeers; i++)
             s.shared[s.peer[i]] = 0;
     }
@@ -217,6 +288,8 @@ size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd)
     free (s.shared);
     free (s.peer);
     free (s.leaf);
+    free (s.order);
+    free (s.position);
     free (s.count);
     return kept;
 }

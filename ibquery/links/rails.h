@@ -9,8 +9,13 @@
  * nothing.
  *
  * Rails that are odd at more than a third of their hosts follow no rule, and
- * are left out. Of the others at most one in 16 may be odd, and at least half
- * must have enough peers: else there is no rule, and nothing is odd.
+ * are left out. Of the others at most one in 16 may be odd, of 100 one in 8, and
+ * at least half must have enough peers: else there is no rule, and nothing is
+ * odd.
+ *
+ * If all rails of a host are odd, as one of two is where the other one is, those
+ * are not that are at the same leaf as the same rail of two of the four hosts
+ * whose names come next to its own.
  */
 #ifndef IBQUERY_RAILS_H
 #define IBQUERY_RAILS_H

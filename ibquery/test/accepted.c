@@ -26,6 +26,32 @@ static struct fabric *model (unsigned int width, const char *speed)
     return f;
 }
 
+/* Hosts n0 to n9 with a rail each at four leaves; n7 has lost so many. */
+static struct fabric *railed (unsigned int lost)
+{
+    struct fabric *f = fabric_create ();
+    struct error err = { 0 };
+    uint32_t node = 4;
+
+    for (unsigned int r = 0; r < 4; r++) {
+        fabric_add_node (f, 0x100 + r, NODE_SWITCH, 16, "leaf", &err);
+        fabric_set_switch_lid (f, r, r + 1, &err);
+    }
+    for (unsigned int h = 0; h < 10; h++)
+        for (unsigned int r = 0; r < 4 - (h == 7 ? lost : 0); r++) {
+            char desc[32];
+
+            snprintf (desc, sizeof (desc), "n%u mlx5_%u", h, r);
+            fabric_add_node (f, 0x1000 + 16 * h + r, NODE_CA, 1, desc, &err);
+            fabric_set_port (f, node, 1, 0x1000 + 16 * h + r, node + 1, 0,
+                             &err);
+            fabric_add_cable (f, node++, 1, r, h + 1, 4, "HDR", &err);
+        }
+    if (*err.text || fabric_finish (f, &err) < 0)
+        diag ("%s", err.text);
+    return f;
+}
+
 /* Check it as the file at path says; *err is of that file. */
 static struct link_check *check (const struct fabric *f,
                                  const struct counters *before,
@@ -103,6 +129,58 @@ static void example (void)
             && accepted_remove (&a, "0002c90000000020/1") == 0
             && accepted_remove (&a, a.v[0].port[1]) == 1 && a.n == 0,
         "it is undone by either port");
+    accepted_clear (&a);
+}
+
+/* A host that lacks a rail, until it lacks another one. */
+static void test_rails (void)
+{
+    static const struct {
+        unsigned int lost;
+        size_t fewer;
+        const char *note;
+    } rows[] = {
+        { 1, 0, "accepted by root on 2023-11-14: sold: n7 has 3 of 4 rails" },
+        { 2, 2, NULL },
+        { 0, 0, NULL },
+    };
+    char snapshot[sizeof (dir) + 16];
+    struct rails_fewer *list;
+    struct accepted a;
+    struct error err;
+
+    snprintf (snapshot, sizeof (snapshot), "%s/fabric", dir);
+    for (size_t i = 0; i < sizeof (rows) / sizeof (*rows); i++) {
+        struct fabric *f = railed (rows[i].lost);
+        struct link_check *c;
+        uint32_t host = fabric_find_host (f, "n7");
+
+        if (i == 0) {
+            c = check_links (f, NULL, NULL, &err);
+            accepted_load (&a, path, &err);
+            ok (accepted_add_rails (&a, c, f, host - 1, 1, "x", NULL) == 0
+                    && accepted_add_rails (&a, c, f, host, 1700000000, "root",
+                                           "sold") == 1
+                    && accepted_save (&a, path, &err) == 0,
+                "the rails that a host lacks are accepted");
+            accepted_clear (&a);
+            check_destroy (c);
+        }
+        c = check (f, NULL, NULL, &err);
+        ok (c->nfewer == rows[i].fewer && c->nnotes == (rows[i].note ? 1 : 0)
+                && (!rows[i].note || !strcmp (c->note[0], rows[i].note)),
+            "%u lost: %s%s", rows[i].lost, c->nnotes ? c->note[0] : "",
+            err.text);
+        check_destroy (c);
+        ok (accepted_fewer (f, snapshot, &list) == rows[i].fewer,
+            "... as others are told");
+        free (list);
+        fabric_destroy (f);
+    }
+    ok (accepted_load (&a, path, &err) == 0 && accepted_remove (&a, "n1") == 0
+            && accepted_remove (&a, "n7") == 1 && a.n == 1,
+        "... and no longer");
+    accepted_save (&a, path, &err);
     accepted_clear (&a);
 }
 
@@ -211,6 +289,7 @@ int main (void)
         return 1;
     snprintf (path, sizeof (path), "%s/fabric.accepted", dir);
     example ();
+    test_rails ();
     test_doubt ();
     test_counter ();
     test_file ();

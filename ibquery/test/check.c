@@ -296,6 +296,7 @@ static void test_products (void)
         const char *end;   /* those of the slower hosts */
         enum verdict_status status;
         size_t findings, doubts, notes;
+        bool alone;        /* the first old one is of a kind of its own */
     } rows[] = {
         { "all old adapters are slower", true, 4, 0, 4, "EDR", false, NULL,
           VERDICT_OK, 0, 0, 1 },
@@ -307,8 +308,12 @@ static void test_products (void)
           VERDICT_UNKNOWN, 0, 1, 0 },
         { "... has trained to SDR", true, 0, 1, 4, "SDR", false, NULL,
           VERDICT_FAIL, 1, 0, 0 },
-        { "... to one lane", true, 0, 1, 1, "HDR", false, NULL, VERDICT_FAIL,
-          1, 0, 0 },
+        { "the only one of its kind is at SDR", true, 1, 0, 4, "SDR",
+          false, NULL, VERDICT_OK, 0, 0, 1, true },
+        { "... has one lane", true, 1, 0, 1, "HDR", false, NULL, VERDICT_OK, 0,
+          0, 1, true },
+        { "a new adapter has trained to one lane", true, 0, 1, 1, "HDR", false,
+          NULL, VERDICT_FAIL, 1, 0, 0 },
         { "... to one lane of SDR", true, 0, 1, 1, "SDR", false, NULL,
           VERDICT_FAIL, 2, 0, 0 },
         { "... to fewer lanes than it may", true, 0, 1, 2, "HDR", true, ALL,
@@ -330,6 +335,8 @@ static void test_products (void)
 
         if (rows[i].products)
             set_products (f);
+        if (rows[i].alone)
+            f->node[f->port[f->endpoint[0].port].node].device = 0x6274;
         if (rows[i].known)
             set_ports (f, ALL, ALL, "4xHDR");
         for (size_t k = 0; k < rows[i].old + rows[i].new; k++) {

@@ -490,7 +490,8 @@ static const struct {
       "tree.ibnetdiscover:71: this is not a port as ibnetdiscover writes "
       "them" },
     { 0, 0, "vendid", "wendid", false,
-      "tree.ibnetdiscover:6: this is not a line of ibnetdiscover's" },
+      "tree.ibnetdiscover:6: this is not a line of ibnetdiscover's: take it "
+      "out, if ibnetdiscover did not print it" },
     { 0, 1, "0x000e 002 : (Channel Adapter portguid 0x0002c90000000081",
       "0x000e 002 : (Channel Adapter portguid 0x0002c90000000091", false,
       "tree.dump_fts:35: LID 14 belongs to port GUID 0002c90000000081, "

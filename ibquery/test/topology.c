@@ -200,7 +200,7 @@ static const struct railed railed[] = {
       "# pod-2: D,E,F\n"
       "# Left out, as they do not tell their host's name: adapters "
       "0000000000001081\n"
-      "# Cabled to several of these, and placed where most ports are: 1 host.\n"
+      "# Cabled to several of these, and placed where most ports are: a4\n"
       "SwitchName=pod-1 Nodes=a[1-4]\n"
       "SwitchName=pod-2 Nodes=b[1-4]\n"
       "SwitchName=level2-1 Switches=pod-[1-2]\n" },
@@ -209,7 +209,7 @@ static const struct railed railed[] = {
       "# 2 leaves of 3 to 4 hosts\n"
       "# 1 group of level 2 of 7 hosts\n"
       "# Cabled to several of these, and placed where most ports are, else by "
-      "mlx5_0/1: 1 host.\n"
+      "mlx5_0/1: gw\n"
       "SwitchName=A Nodes=a[1-3],gw\n"
       "SwitchName=B Nodes=b[1-3]\n"
       "SwitchName=level2-1 Switches=A,B\n" },
@@ -218,7 +218,7 @@ static const struct railed railed[] = {
       "# 3 leaves of 2 hosts\n"
       "# 1 group of level 2 of 6 hosts\n"
       "# Cabled to several of these, and placed where most ports are, else by "
-      "mlx5_0/1: 6 hosts.\n"
+      "mlx5_0/1: a[1-2],b[1-2],c[1-2]\n"
       "SwitchName=A Nodes=a[1-2]\n"
       "SwitchName=B Nodes=b[1-2]\n"
       "SwitchName=C Nodes=c[1-2]\n"
@@ -233,8 +233,8 @@ static const struct railed railed[] = {
         "d2 d", "e1 e", "e2 e" },
       "# 4 leaves of 2 to 4 hosts\n"
       "# 2 groups of level 2 of 4 to 7 hosts\n"
-      "# Cabled to several of these, and placed where most ports are: 2 "
-      "hosts.\n"
+      "# Cabled to several of these, and placed where most ports are: "
+      "x[1-2]\n"
       "# 2 fabrics are not joined: hosts that are in several are placed in the "
       "greatest.\n"
       "SwitchName=A Nodes=a[1-3]\n"
@@ -247,13 +247,23 @@ static const struct railed railed[] = {
       { "a1 AAd", "a2 AAd", "b1 BBd", "b2 BBd", "oss d" },
       "# 3 leaves of 1 to 2 hosts\n"
       "# 1 group of level 2 of 4 hosts\n"
-      "# Cabled to several of these, and placed where most ports are: 4 "
-      "hosts.\n"
+      "# Cabled to several of these, and placed where most ports are: "
+      "a[1-2],b[1-2]\n"
       "# 2 fabrics are not joined: hosts that are in several are placed in the "
       "greatest.\n"
       "SwitchName=A Nodes=a[1-2]\n"
       "SwitchName=B Nodes=b[1-2]\n"
       "SwitchName=d Nodes=oss\n"
+      "SwitchName=level2-1 Switches=A,B\n" },
+    { "without domains, where one host has the name",
+      { "a1.site.org A", "a2.site.org A", "b1.site.org B", "b1.else.org B",
+        "10.0.0.1 B" },
+      "# 2 leaves of 2 to 3 hosts\n"
+      "# 1 group of level 2 of 5 hosts\n"
+      "# Hosts are called without their domain (site.org), as nodes of Slurm "
+      "are.\n"
+      "SwitchName=B Nodes=10.0.0.1,b1.else.org,b1.site.org\n"
+      "SwitchName=A Nodes=a[1-2]\n"
       "SwitchName=level2-1 Switches=A,B\n" },
     { "a host alone, with two ports",
       { "a1 AB" },
@@ -447,7 +457,7 @@ static void chosen (void)
 
     for (size_t e = 0; e < f->nendpoints; e++)
         rails[e] = f->port[f->endpoint[e].port].num == 2;
-    choice = (struct topology_choice){ hosts, rails };
+    choice = (struct topology_choice){ .host = hosts, .use = rails };
     expect (f, "chosen hosts and rails alone",
             "# 1 leaf of 2 hosts\n"
             "# Left out, as no port of theirs that counts is at a switch: "

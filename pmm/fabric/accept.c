@@ -29,13 +29,17 @@ static const struct opt options[] = {
 
 static const struct opt_rule rules[] = {
     { "since", OPT_NEEDS, "counters" },
-    { "why off counters", OPT_NEEDS, "LINK" },
+    { "why off counters", OPT_NEEDS, "LINK|HOST" },
     { "off", OPT_EXCLUDES, "why counters" },
     { 0 },
 };
 
 static json_t *entry_json (const struct accepted_entry *e)
 {
+    if (*e->host)
+        return json_pack ("{s:s, s:s, s:s, s:I, s:s, s:s}", "host", e->host,
+                          "what", e->what, "value", e->value, "time",
+                          (json_int_t)e->time, "who", e->who, "why", e->why);
     return json_pack ("{s:[s, s], s:s, s:s, s:I, s:s, s:s}", "ports",
                       e->port[0], e->port[1], "what", e->what, "value",
                       e->value, "time", (json_int_t)e->time, "who", e->who,
@@ -60,41 +64,56 @@ static void list (struct inputs *in, const struct accepted *a)
         uint32_t port = fabric_find_port (in->fabric, e->port[0]);
         uint32_t far = fabric_find_port (in->fabric, e->port[1]);
 
-        fprintf (inputs_output (in), "%s %s  %s -- %s (%s)  %.10s  %s%s%s\n",
-                 e->what, e->value,
-                 port != FABRIC_NONE ? PORT_NAME (in->fabric, port) : "gone",
-                 far != FABRIC_NONE ? PORT_NAME (in->fabric, far) : "gone",
-                 e->port[0], lines_format_time (e->time, when), e->who,
+        if (*e->host)
+            fprintf (inputs_output (in), "%s %s  %s", e->what, e->value,
+                     e->host);
+        else
+            fprintf (inputs_output (in), "%s %s  %s -- %s (%s)", e->what,
+                     e->value,
+                     port != FABRIC_NONE ? PORT_NAME (in->fabric, port)
+                                         : "gone",
+                     far != FABRIC_NONE ? PORT_NAME (in->fabric, far) : "gone",
+                     e->port[0]);
+        fprintf (inputs_output (in), "  %.10s  %s%s%s\n",
+                 lines_format_time (e->time, when), e->who,
                  *e->why ? ": " : "", e->why);
     }
 }
 
-/* Accept what a check finds of the link. */
+/* Accept what a check finds of the link, or of the host's rails. */
 static void accept_found (const struct inputs *in, struct accepted *a,
                           const char *text)
 {
+    uint32_t host = fabric_host_named (in->fabric, text);
     uint32_t link = fabric_find_link (in->fabric, text);
     struct link_check *c;
+    size_t n;
 
-    if (link == FABRIC_NONE)
-        die_input ("'%.80s' is not a link of this fabric", text);
+    if (link == FABRIC_NONE && host == FABRIC_NONE)
+        die_input ("'%.80s' is not a link or host of this fabric", text);
     c = need (check_load (in->fabric, given.counters, given.since, &fault));
-    if (accepted_add (a, c, in->fabric, link, time (NULL), user_name (),
-                      given.why) == 0)
+    n = host != FABRIC_NONE
+            ? accepted_add_rails (a, c, in->fabric, host, time (NULL),
+                                  user_name (), given.why)
+            : accepted_add (a, c, in->fabric, link, time (NULL), user_name (),
+                            given.why);
+    if (n == 0)
         die_input ("pmm fabric check finds nothing at %.80s", text);
     if (a->n > ACCEPTED_MAX)
         die_input ("more than %d are accepted", ACCEPTED_MAX);
     check_destroy (c);
 }
 
-/* The link need not be in the fabric any more. */
+/* The link or host need not be in the fabric any more. */
 static void forget (const struct inputs *in, struct accepted *a,
                     const char *text)
 {
     uint32_t link = fabric_find_link (in->fabric, text);
+    uint32_t host = fabric_host_named (in->fabric, text);
 
-    if (accepted_remove (a, link != FABRIC_NONE ? in->fabric->link[link].id
-                                                : text) == 0)
+    if (accepted_remove (a, host != FABRIC_NONE ? in->fabric->host[host].name
+                            : link != FABRIC_NONE ? in->fabric->link[link].id
+                                                  : text) == 0)
         die_input ("nothing is accepted at %.80s", text);
 }
 
@@ -121,6 +140,6 @@ static int run (struct inputs *in)
 const struct verb verb_fabric_accept = {
     .name = "accept", .help = "a finding of check that is to be a note",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
-    .operands = "[LINK]", .max = 1,
+    .operands = "[LINK|HOST]", .max = 1,
     .options = options, .given = &given, .rules = rules, .run = run,
 };

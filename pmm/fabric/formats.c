@@ -142,7 +142,7 @@ static const struct opt_rule export_rules[] = {
 };
 
 /* Find the hosts that are listed; say which of the list are not there. */
-static void choose_hosts (const struct fabric *f, bool *listed)
+static void choose_hosts (const struct fabric *f, bool *listed, char **called)
 {
     struct hostlist hl = inputs_hostlist ("hosts", exports.hosts,
                                           FABRIC_MAX_NODES);
@@ -154,8 +154,10 @@ static void choose_hosts (const struct fabric *f, bool *listed)
 
         if (host == FABRIC_NONE)
             gone[n++] = hl.name[i];
-        else
+        else if (!listed[host]) {
             listed[host] = true;
+            called[host] = xstrdup (hl.name[i]);
+        }
     }
     if (n > 0) {
         char *folded = hostlist_fold (gone, n);
@@ -201,7 +203,11 @@ static void export_topology (struct inputs *in, bool yaml)
     const struct fabric *f = in->fabric;
     bool *hosts = xcalloc (f->nhosts, sizeof (*hosts));
     bool *use = xcalloc (f->nendpoints, sizeof (*use));
-    struct topology_choice choice = { exports.hosts ? hosts : NULL };
+    char **called = xcalloc (f->nhosts, sizeof (*called));
+    struct topology_choice choice = {
+        .host = exports.hosts ? hosts : NULL,
+        .name = (const char *const *)called,
+    };
     const char *rails = exports.rails;
     struct site site = { 0 };
 
@@ -210,7 +216,7 @@ static void export_topology (struct inputs *in, bool yaml)
         rails = *site.device ? site.device : NULL;
     }
     if (exports.hosts)
-        choose_hosts (f, hosts);
+        choose_hosts (f, hosts, called);
     if (rails) {
         choose_rails (f, rails, use);
         choice.use = use;
@@ -222,6 +228,9 @@ static void export_topology (struct inputs *in, bool yaml)
                  choice.left_out);
     free (choice.left_out);
     site_clear (&site);
+    for (size_t i = 0; i < f->nhosts; i++)
+        free (called[i]);
+    free (called);
     free (hosts);
     free (use);
 }

@@ -268,7 +268,7 @@ static void add_link_audits (struct facts_reading *r, uint32_t e)
     size_t i;
 
     json_array_foreach (rows, i, row) {
-        uint32_t h = fabric_find_host (f, json_text (row, "peer"));
+        uint32_t h = fabric_host_named (f, json_text (row, "peer"));
         bool own = number_of (row, "own");
         struct link_audit v = {
             .audit = number_of (row, "audit"),

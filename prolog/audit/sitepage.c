@@ -100,7 +100,7 @@ static const struct policy_node *node_named (const struct reports *in,
 /* What Slurm calls a host of the fabric. */
 static const char *node_of (const struct reports *in, const char *host)
 {
-    uint32_t h = fabric_find_host (in->fabric, host);
+    uint32_t h = fabric_host_named (in->fabric, host);
     const char *name
         = h != FABRIC_NONE ? in->node_of[in->fabric->host[h].first] : NULL;
 

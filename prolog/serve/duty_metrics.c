@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "core/paths/tree.h"
+#include "ibquery/links/accepted.h"
 #include "ibquery/links/fewer.h"
 #include "ibquery/publish.h"
 #include "ibquery/spread.h"
@@ -303,7 +304,7 @@ static void put_states (const struct metrics *m)
 {
     const struct fabric *f = m->s->fabric;
     struct rails_fewer *fewer;
-    size_t n = fewer_find (f, &fewer);
+    size_t n = accepted_fewer (f, m->s->site.snapshot, &fewer);
     char rail[FEWER_RAIL];
 
     begin (m, "pmm_port_state", "gauge",

@@ -33,6 +33,7 @@ static void test_hear (void)
           "srun: error: n1: task 0: Exited with exit code 2", false },
         { { "srun: error: plugin_load_from_file: dlopen(x11.so): x11.so: cannot "
             "open shared object file: No such file or directory",
+            "srun: error: spank: x11.so: Dlopen of plugin file failed",
             "slurmstepd-n1: error: execve(): /x: No such file or directory" },
           "slurmstepd-n1: error: execve(): /x: No such file or directory",
           false },
