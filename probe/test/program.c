@@ -353,12 +353,12 @@ static const struct {
       "--pattern: 'nothing' is not a pattern; 'pmm pattern' lists them" },
     { { "pairs", "-p", "ring" },
       "--pattern: ring is a topology, not a pattern of pairs" },
-    { { "pairs", "-p", "" }, "--pattern: empty list" },
+    { { "pairs", "-p", "" }, "--pattern: the value is empty" },
     { { "pairs", "-n0" }, "--repeats: '0' is not from 1 to 1000000" },
     { { "pairs", "-l", "5:1:1" }, "--lengths: '5:1:1' is not a length of 0 to "
       "1073741824 bytes, nor FROM:TO:STEP or FROM:TO:xFACTOR" },
     { { "pairs", "-l", "0,0" }, "--lengths: the lengths do not ascend" },
-    { { "pairs", "-l", "" }, "--lengths: empty list" },
+    { { "pairs", "-l", "" }, "--lengths: the value is empty" },
     { { "pairs", "--append" }, "--append needs --output FILE" },
     { { "pairs", "--format=parus" }, "--format parus needs --output FILE" },
     { { "pairs", "--format=parus", "--output=-" }, "--format: parus makes four "
