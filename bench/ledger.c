@@ -163,13 +163,16 @@ typedef void work_f (struct ledger *ledger, void begin (void));
 static double begun, last;
 static void begin (void) { begun = last = now (); }
 
-/* With BENCH_PARTS: the time since the last one. */
+/* With BENCH_PARTS: the time since the last one, and the most memory so far. */
 static void split (const char *what)
 {
     double t = now ();
+    struct rusage used;
 
+    getrusage (RUSAGE_SELF, &used);
     if (getenv ("BENCH_PARTS"))
-        fprintf (stderr, "  %s %.4f\n", what, t - last);
+        fprintf (stderr, "  %s %.4f s, %.1f MB\n", what, t - last,
+                 (double)used.ru_maxrss / 1024);
     last = t;
 }
 

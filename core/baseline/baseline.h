@@ -72,7 +72,9 @@ struct baseline {
 struct baseline *baseline_create (struct pathset *ps);
 void baseline_destroy (struct baseline *b);
 
-/* Append a run of these endpoints, older than all others. 0, or -1 with err. */
+/* Append a run of these endpoints, older than all others, to one that was made,
+ * not read. 0, or -1 with err.
+ */
 int baseline_add (struct baseline *b, const struct samples *samples,
                   int64_t audit, struct error *err);
 

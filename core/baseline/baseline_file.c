@@ -658,7 +658,7 @@ static uint32_t *search_near (const struct source *r, const uint32_t *link,
  * Contents
  */
 
-/* Read a row, its links and flows. */
+/* Read a row, its links and flows. There is room for rows and links. */
 static int read_row (const struct source *r, struct baseline *b,
                      uint32_t number)
 {
@@ -672,10 +672,9 @@ static int read_row (const struct source *r, struct baseline *b,
         return -1;
     row.link = (uint32_t)b->nlinks;
     row.flow = b->nflows;
-    for (size_t k = 0; k < row.nlinks; k++) {
-        b->link = xgrow (b->link, b->nlinks, sizeof (*b->link));
-        b->link[b->nlinks++] = crossed.link[k];
-    }
+    memcpy (b->link + b->nlinks, crossed.link,
+            row.nlinks * sizeof (*b->link));
+    b->nlinks += row.nlinks;
     for (size_t k = 0; k < row.nflows; k++) {
         const uint8_t *at = flows + k * r->section[FLOWS].bytes;
         uint64_t t = take (&at, 2);
@@ -684,7 +683,6 @@ static int read_row (const struct source *r, struct baseline *b,
         b->flow_ns[b->nflows++]
             = t == FLOW_LOST ? NAN : row.rtt_ns + (double)t - FLOW_ZERO;
     }
-    b->row = xgrow (b->row, b->nrows, sizeof (*b->row));
     b->row[b->nrows++] = row;
     free (flows);
     return 0;
@@ -867,7 +865,7 @@ static struct baseline *read_all (struct source *r, const struct network *net,
     const uint32_t *link = NULL;
     struct baseline *b = NULL;
     uint32_t *row = NULL;
-    size_t n, m;
+    size_t n, m, links = 0;
 
     if (read_head (r, net) < 0
         || !(r->length = read_records (r, LENGTHS, 0, n = r->section[ROWS].n))
@@ -880,8 +878,12 @@ static struct baseline *read_all (struct source *r, const struct network *net,
         for (size_t i = 0; i < n; i++)
             row[i] = (uint32_t)i;
     }
+    for (size_t i = 0; i < n; i++)
+        links += r->length[row[i]];
     b = baseline_create (NULL);
     b->open = r->open;
+    b->row = xarray (n, sizeof (*b->row));
+    b->link = xarray (links, sizeof (*b->link));
     if (read_runs (r, b, row, n) < 0 || number_ends (r, b) < 0) {
         baseline_destroy (b);
         b = NULL;
