@@ -622,12 +622,13 @@ int main (int argc, char **argv)
     for (size_t i = 0; i < sizeof (works) / sizeof (*works); i++)
         if (wanted (argv + optind, works[i].name))
             show (works[i].name, works[i].work);
-    puts ("\n| at most | rows | links | sd, ns: median | 95 % | error / sd "
-          "| ms |\n"
-          "|---|---|---|---|---|---|---|");
-    for (size_t most = wanted (argv + optind, "known") ? 4096 : 0; most >= 64;
-         most /= 2)
-        show_known (most);
+    if (wanted (argv + optind, "known")) {
+        puts ("\n| at most | rows | links | sd, ns: median | 95 % "
+              "| error / sd | ms |\n"
+              "|---|---|---|---|---|---|---|");
+        for (size_t most = 4096; most >= 64; most /= 2)
+            show_known (most);
+    }
     if (wanted (argv + optind, "pmm"))
         show_commands ();
     if (!kept) {
