@@ -2,7 +2,7 @@
 /* ledger - what does a site's history cost?
  *
  *   ledger [--smallest] [-p PORTS] [-d DAYS] [-n NODES] [-m MINUTES] [-s SEED]
- *          [-k DIR]
+ *          [-k DIR] [PART]...
  *
  * The site is a 3-tree of switches of PORTS (20: 2,000 hosts). For DAYS (90),
  * NODES (64) random hosts are audited every MINUTES (30): planned, measured on
@@ -24,7 +24,8 @@
  *   ...      pmm's commands: of the check's run, of its first node, of the
  *            site; prune deletes half of the time, in a copy
  *
- * -k DIR keeps the site, or uses the one that is there.
+ * -k DIR keeps the site, or uses the one that is there. PARTs are audit, check,
+ * sweep, metrics, known and pmm: these alone.
  */
 #include "config.h"
 
@@ -159,14 +160,19 @@ static void fill (struct ledger *ledger)
 /* Work on a ledger; what comes before `begin` was called does not count. */
 typedef void work_f (struct ledger *ledger, void begin (void));
 
-/* With BENCH_PARTS: the time since the last one. */
+static double begun, last;
+static void begin (void) { begun = last = now (); }
+
+/* With BENCH_PARTS: the time since the last one, and the most memory so far. */
 static void split (const char *what)
 {
-    static double last;
     double t = now ();
+    struct rusage used;
 
+    getrusage (RUSAGE_SELF, &used);
     if (getenv ("BENCH_PARTS"))
-        fprintf (stderr, "  %s %.4f\n", what, last > 0 ? t - last : 0);
+        fprintf (stderr, "  %s %.4f s, %.1f MB\n", what, t - last,
+                 (double)used.ru_maxrss / 1024);
     last = t;
 }
 
@@ -346,9 +352,6 @@ static void show_known (size_t most)
             sd[n - 1 - n / 20], stats_mad (off, n, 0),
             1e3 * spent / (double)args.trials);
 }
-
-static double begun;
-static void begin (void) { begun = now (); }
 
 /* Seconds and MB of work in a process of its own, on a pipe. */
 static void cost (const char *path, work_f *work, double result[2])
@@ -576,8 +579,24 @@ static void make (void)
     }
 }
 
+/* Whether it is one of the parts that are named, if any are. */
+static bool wanted (char *const *part, const char *name)
+{
+    bool all = !*part;
+
+    for (; *part; part++)
+        all |= !strcmp (*part, name);
+    return all;
+}
+
 int main (int argc, char **argv)
 {
+    static const struct {
+        const char *name;
+        work_f *work;
+    } works[] = { { "audit", audit }, { "check", check }, { "sweep", sweep },
+                  { "metrics", metrics } };
+
     bool least = smallest (argc, argv), kept;
     char made[] = "/tmp/bench-ledger.XXXXXX";
     int opt;
@@ -600,16 +619,18 @@ int main (int argc, char **argv)
     make ();
     print_command (argc, argv);
     puts ("\n\n| | s | MB | empty, s | MB |\n|---|---|---|---|---|");
-    show ("audit", audit);
-    show ("check", check);
-    show ("sweep", sweep);
-    show ("metrics", metrics);
-    puts ("\n| at most | rows | links | sd, ns: median | 95 % | error / sd "
-          "| ms |\n"
-          "|---|---|---|---|---|---|---|");
-    for (size_t most = 4096; most >= 64; most /= 2)
-        show_known (most);
-    show_commands ();
+    for (size_t i = 0; i < sizeof (works) / sizeof (*works); i++)
+        if (wanted (argv + optind, works[i].name))
+            show (works[i].name, works[i].work);
+    if (wanted (argv + optind, "known")) {
+        puts ("\n| at most | rows | links | sd, ns: median | 95 % "
+              "| error / sd | ms |\n"
+              "|---|---|---|---|---|---|---|");
+        for (size_t most = 4096; most >= 64; most /= 2)
+            show_known (most);
+    }
+    if (wanted (argv + optind, "pmm"))
+        show_commands ();
     if (!kept) {
         discard ((const char *const[]){ "fabric", "ledger.db", "ledger.db-wal",
                                         "ledger.db-shm", "baseline", NULL });

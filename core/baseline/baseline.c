@@ -75,7 +75,7 @@ static void add_row_flows (struct baseline *b, const double *ns, uint32_t n)
     struct baseline_row *row = &b->row[b->nrows - 1];
 
     if (row->nflows == 0)
-        row->flow = b->nflows;
+        row->flow = (uint32_t)b->nflows;
     for (uint32_t i = 0; i < n; i++) {
         b->flow_ns = xgrow (b->flow_ns, b->nflows, sizeof (*b->flow_ns));
         b->flow_ns[b->nflows++] = ns[i];
@@ -90,7 +90,7 @@ static void add_row (struct baseline *b, const struct baseline_row *row,
     b->row = xgrow (b->row, b->nrows, sizeof (*b->row));
     b->row[b->nrows] = *row;
     b->row[b->nrows].nflows = 0;
-    b->row[b->nrows++].link = b->nlinks;
+    b->row[b->nrows++].link = (uint32_t)b->nlinks;
     for (uint32_t k = 0; k < row->nlinks; k++) {
         b->link = xgrow (b->link, b->nlinks, sizeof (*b->link));
         b->link[b->nlinks++] = link[k];
@@ -104,7 +104,7 @@ static struct baseline_row row_of (const struct observation *o)
         .a = o->a, .b = o->b,
         .rtt_ns = o->oneway ? (o[0].rtt_ns + o[1].rtt_ns) / 2 : o->rtt_ns,
         .doubt_ns = o->doubt_ns,
-        .sd_ns = sqrt (fmax (0, o->var - o->doubt_ns * o->doubt_ns)),
+        .sd_ns = (float)sqrt (fmax (0, o->var - o->doubt_ns * o->doubt_ns)),
         .more_ns = o->oneway ? (o[0].rtt_ns - o[1].rtt_ns) / 2 : NAN,
         .tight = o->tight,
     };
@@ -193,7 +193,7 @@ int baseline_add (struct baseline *b, const struct samples *s, int64_t audit,
         if ((rc = pathset_row (b->ps, row.a, row.b, &crossed, err)) < 0)
             break;
         measured[row.a] = measured[row.b] = true;
-        row.nlinks = (uint32_t)crossed.n;
+        row.nlinks = (uint8_t)crossed.n;
         set_median (&medians, &row);
         add_row (b, &row, crossed.link);
         for (; k < n && pair_key (spread[k]->a, spread[k]->b) <= key; k++)
@@ -516,22 +516,40 @@ static void copy_part (struct baseline *to, const struct merge_part *part,
     free (used);
 }
 
+/* Add the names of the endpoints of a part's rows that are kept, once each. */
+static size_t add_names (const struct merge_part *part, const bool *keep,
+                         bool *named, const char **name, size_t n)
+{
+    const struct baseline *b = part->of;
+    size_t end = baseline_rows_end (b, part->i);
+
+    for (size_t r = part->run->row; r < end; r++)
+        for (int k = 0; k < 2 && keep[r - part->run->row]; k++) {
+            uint32_t at = k == 0 ? b->row[r].a : b->row[r].b;
+
+            if (!named[at])
+                name[n++] = pathset_endpoint (b->ps, at)->name;
+            named[at] = true;
+        }
+    return n;
+}
+
 /* The names of the endpoints of rows that are kept. */
 static size_t names_of (const struct merge_part *part, size_t nparts,
-                        const bool *keep, const char **name)
+                        const struct baseline *newer,
+                        const struct baseline *older, const bool *keep,
+                        const char **name)
 {
+    size_t ends[2] = { pathset_size (newer->ps), pathset_size (older->ps) };
+    bool *named = xcalloc (ends[0] + ends[1], sizeof (*named));
     size_t n = 0;
 
     for (size_t i = 0; i < nparts; i++) {
-        const struct baseline *b = part[i].of;
-        size_t end = baseline_rows_end (b, part[i].i);
-
-        for (size_t r = part[i].run->row; r < end; r++)
-            if (*keep++) {
-                name[n++] = pathset_endpoint (b->ps, b->row[r].a)->name;
-                name[n++] = pathset_endpoint (b->ps, b->row[r].b)->name;
-            }
+        n = add_names (&part[i], keep,
+                       named + (part[i].of == newer ? 0 : ends[0]), name, n);
+        keep += baseline_rows_end (part[i].of, part[i].i) - part[i].run->row;
     }
+    free (named);
     return text_unique (name, n);
 }
 
@@ -544,8 +562,9 @@ struct baseline *baseline_merge (const struct baseline *newer,
     struct merge_part *part = list_parts (newer, older, &nparts);
     bool *keep = choose_rows (part, nparts, pathset_network (newer->ps), n);
     const char **name
-        = xarray (2 * (newer->nrows + older->nrows), sizeof (*name));
-    size_t names = names_of (part, nparts, keep, name);
+        = xarray (pathset_size (newer->ps) + pathset_size (older->ps),
+                  sizeof (*name));
+    size_t names = names_of (part, nparts, newer, older, keep, name);
     struct pathset *ps = resolve (name, names, arg, err);
     struct baseline *b = ps ? baseline_create (ps) : NULL;
     uint32_t *number[2] = { NULL, NULL };

@@ -24,19 +24,19 @@
 #include "core/samples/samples.h"
 #include "util/error.h"
 
-struct baseline_row {
+struct baseline_row { /* a site has many: kept small */
     uint32_t a, b;    /* endpoints of the set */
-    double rtt_ns, doubt_ns; /* as of an observation, */
-    double sd_ns;     /* ... whose variance is sd^2 + doubt^2 */
-    double more_ns;   /* what twice the way from a to b takes more than rtt_ns;
+    float rtt_ns, doubt_ns; /* as of an observation, */
+    float sd_ns;      /* ... whose variance is sd^2 + doubt^2 */
+    float more_ns;    /* what twice the way from a to b takes more than rtt_ns;
                          NAN: the ways were not measured */
-    bool tight;
-    double median_ns; /* of its repeats, for people, and */
-    double median_sd; /* its standard deviation */
+    float median_ns;  /* of its repeats, for people, and */
+    float median_sd;  /* its standard deviation */
+    uint32_t flow;    /* the first of its flows */
     uint32_t nflows;  /* of both sides; 0: not kept */
-    size_t flow;      /* the first of them */
-    size_t link;      /* the first of the links that it crosses, */
-    uint32_t nlinks;  /* ... by the tables, from the first end to all others */
+    uint32_t link;    /* the first of the links that it crosses, */
+    uint8_t nlinks;   /* ... by the tables, from the first end to all others */
+    bool tight;
 };
 
 struct baseline_loopback {
@@ -72,7 +72,9 @@ struct baseline {
 struct baseline *baseline_create (struct pathset *ps);
 void baseline_destroy (struct baseline *b);
 
-/* Append a run of these endpoints, older than all others. 0, or -1 with err. */
+/* Append a run of these endpoints, older than all others, to one that was made,
+ * not read. 0, or -1 with err.
+ */
 int baseline_add (struct baseline *b, const struct samples *samples,
                   int64_t audit, struct error *err);
 

@@ -4,24 +4,28 @@
  * numbers of endpoints and links, and for each section its kind, the size of a
  * record, where it begins and how many records it has. A reader takes the
  * sections it knows, and of a record the fields it knows: so later versions can
- * add both, and older readers go on reading.
+ * add both, and older readers go on reading. What is known to a few per cent at
+ * best, a standard deviation, is the upper half of a float.
  *
- *   RUNS       audit, level, transport, spread; first row, first loopback
- *   ROWS       two ends, RTT, standard deviation, doubt, difference of the
- *              ways, flags, number of links, first link, first flow, number of
- *              flows, median, its standard deviation
- *   LINKS      of rows
- *   STARTS     for each link of the network and one more: its first crossing
- *   CROSSINGS  rows that cross a link, ascending, and how many links each has
- *   LOOPBACKS  end, time, standard deviation; by runs, then ends
- *   FLOWS      of rows: ns above the RTT plus FLOW_ZERO, FLOW_LOST
- *   NAMES      of endpoints: where each begins among the letters, and one more
- *   LETTERS    of names
+ *   RUNS         audit, level, transport, spread; first row, first loopback
+ *   ROWS         two ends, RTT, median, difference of the ways, deviations of
+ *                RTT and median, doubt, flags
+ *   LENGTHS      of rows: how many links each crosses
+ *   STARTS       for each link of the network and one more: where its crossings
+ *                begin
+ *   CROSSINGS    bytes: rows that cross a link, ascending, each as its
+ *                difference from the one before, 7 bits a byte
+ *   LOOPBACKS    end, time, standard deviation; by runs, then ends
+ *   FLOW_STARTS  for each row and one more: its first flow; empty: there are none
+ *   FLOWS        ns above the RTT plus FLOW_ZERO, FLOW_LOST
+ *   NAMES        of endpoints: where each begins among the letters, and one more
+ *   LETTERS      of names
  *
- * To read what is close to a job is a search from its links over crossings, and
- * from rows over their links. How far a row is, the number of its links that
- * the search has not reached, is known from crossings alone: only rows that are
- * taken are read.
+ * Which links a row crosses follows from its ends and the fabric. To read what
+ * is close to a job is a search from its links over crossings, and from rows over
+ * their links. How far a row is, the number of its links that the search has not
+ * reached, is known from crossings and lengths: only rows that are taken are
+ * read.
  */
 #include "config.h"
 #include "core/baseline/baseline.h"
@@ -34,21 +38,20 @@
 #include <unistd.h>
 
 #include "util/alloc.h"
-#include "util/csr.h"
 #include "util/sort.h"
 
 #define MAGIC "pmmbase\n"
 
-enum { RUNS, ROWS, LINKS, STARTS, CROSSINGS, LOOPBACKS, FLOWS, NAMES, LETTERS,
-       SECTIONS };
+enum { RUNS, ROWS, LENGTHS, STARTS, CROSSINGS, LOOPBACKS, FLOW_STARTS, FLOWS,
+       NAMES, LETTERS, SECTIONS };
 
 enum {
-    FORMAT = 1,
+    FORMAT = 2,
     HEAD_BYTES = 8 + 4 * 4 + PLAN_FABRIC + 8,
     ENTRY_BYTES = 24, /* of a section, in the head */
     SECTIONS_MAX = 64,
-    RUN_BYTES = 28, ROW_BYTES = 46, LINK_BYTES = 4, START_BYTES = 4,
-    CROSSING_BYTES = 5, LOOPBACK_BYTES = 12, FLOW_BYTES = 2, NAME_BYTES = 4,
+    RUN_BYTES = 28, ROW_BYTES = 27, START_BYTES = 4, LOOPBACK_BYTES = 10,
+    FLOW_BYTES = 2, NAME_BYTES = 4,
     FLOW_ZERO = 1 << 14, FLOW_LOST = UINT16_MAX,
     NAME_MAX_BYTES = 256,
     TIGHT = 1, WAYS = 2, /* flags of a row */
@@ -56,8 +59,8 @@ enum {
 };
 
 static const size_t record_bytes[SECTIONS] = {
-    RUN_BYTES, ROW_BYTES, LINK_BYTES, START_BYTES, CROSSING_BYTES,
-    LOOPBACK_BYTES, FLOW_BYTES, NAME_BYTES, 1,
+    RUN_BYTES, ROW_BYTES, 1, START_BYTES, 1, LOOPBACK_BYTES, START_BYTES,
+    FLOW_BYTES, NAME_BYTES, 1,
 };
 
 /*
@@ -70,13 +73,22 @@ static void put (uint8_t **to, uint64_t v, size_t bytes)
         *(*to)++ = (uint8_t)(v >> 8 * i);
 }
 
-static void put_float (uint8_t **to, double v)
+/* A float, or its upper bytes. */
+static void put_float (uint8_t **to, double v, size_t bytes)
 {
     float f = (float)v;
     uint32_t bits;
 
     memcpy (&bits, &f, sizeof (bits));
-    put (to, bits, 4);
+    put (to, (bits + (1ULL << 31 >> 8 * bytes)) >> (32 - 8 * bytes), bytes);
+}
+
+/* 7 bits a byte, the lowest first; all but the last have the top bit. */
+static void put_number (uint8_t **to, uint32_t v)
+{
+    for (; v >> 7; v >>= 7)
+        *(*to)++ = (uint8_t)(v | 0x80);
+    *(*to)++ = (uint8_t)v;
 }
 
 static uint64_t take (const uint8_t **from, size_t bytes)
@@ -88,13 +100,27 @@ static uint64_t take (const uint8_t **from, size_t bytes)
     return v;
 }
 
-static double take_float (const uint8_t **from)
+static double take_float (const uint8_t **from, size_t bytes)
 {
-    uint32_t bits = (uint32_t)take (from, 4);
+    uint32_t bits = (uint32_t)take (from, bytes) << (32 - 8 * bytes);
     float f;
 
     memcpy (&f, &bits, sizeof (f));
     return f;
+}
+
+/* false: it is cut, or too large. */
+static bool take_number (const uint8_t **from, const uint8_t *end, uint32_t *v)
+{
+    uint64_t all = 0;
+    bool more = true;
+
+    for (int shift = 0; more && shift < 35 && *from < end; shift += 7) {
+        all |= (uint64_t)(**from & 0x7f) << shift;
+        more = *(*from)++ & 0x80;
+    }
+    *v = (uint32_t)all;
+    return !more && all <= UINT32_MAX;
 }
 
 /*
@@ -124,24 +150,19 @@ static void put_run (struct section_out *s, const struct baseline_run *run)
     put (&s->at, run->loopback, 4);
 }
 
-static void put_row (struct section_out *s, const struct baseline_row *row,
-                     size_t flow)
+static void put_row (struct section_out *s, const struct baseline_row *row)
 {
     bool ways = !isnan (row->more_ns);
 
     put (&s->at, row->a, 4);
     put (&s->at, row->b, 4);
-    put_float (&s->at, row->rtt_ns);
-    put_float (&s->at, row->sd_ns);
-    put_float (&s->at, row->doubt_ns);
-    put_float (&s->at, ways ? row->more_ns : 0);
+    put_float (&s->at, row->rtt_ns, 4);
+    put_float (&s->at, row->median_ns, 4);
+    put_float (&s->at, ways ? row->more_ns : 0, 4);
+    put_float (&s->at, row->sd_ns, 2);
+    put_float (&s->at, row->median_sd, 2);
+    put_float (&s->at, row->doubt_ns, 2);
     put (&s->at, (row->tight ? TIGHT : 0) | (ways ? WAYS : 0), 1);
-    put (&s->at, row->nlinks, 1);
-    put (&s->at, row->link, 4);
-    put (&s->at, flow, 4);
-    put (&s->at, row->nflows, 4);
-    put_float (&s->at, row->median_ns);
-    put_float (&s->at, row->median_sd);
 }
 
 /* A time relative to its row's RTT; far above, it is as good as lost. */
@@ -154,63 +175,74 @@ static void put_flow (struct section_out *s, double ns, double rtt_ns)
 
 static void pack_rows (const struct baseline *b, struct section_out *out)
 {
-    size_t flows = 0, links = 0;
+    size_t flows = 0;
 
-    for (size_t i = 0; i < b->nrows; i++) {
+    for (size_t i = 0; i < b->nrows; i++)
         flows += b->row[i].nflows;
-        links += b->row[i].nlinks;
-    }
     out[RUNS] = section_of (RUNS, b->nruns);
     out[ROWS] = section_of (ROWS, b->nrows);
-    out[LINKS] = section_of (LINKS, links);
+    out[LENGTHS] = section_of (LENGTHS, b->nrows);
+    out[FLOW_STARTS] = section_of (FLOW_STARTS, flows > 0 ? b->nrows + 1 : 0);
     out[FLOWS] = section_of (FLOWS, flows);
     out[LOOPBACKS] = section_of (LOOPBACKS, b->nloopbacks);
-    flows = links = 0;
     for (size_t i = 0; i < b->nruns; i++)
         put_run (&out[RUNS], &b->run[i]);
+    for (size_t i = 0, flow = 0; i <= b->nrows && flows > 0; i++) {
+        put (&out[FLOW_STARTS].at, flow, 4);
+        flow += i < b->nrows ? b->row[i].nflows : 0;
+    }
     for (size_t i = 0; i < b->nrows; i++) {
-        struct baseline_row row = b->row[i];
+        const struct baseline_row *row = &b->row[i];
 
-        row.link = links;
-        put_row (&out[ROWS], &row, flows);
-        links += row.nlinks;
-        flows += row.nflows;
-        for (size_t k = 0; k < row.nlinks; k++)
-            put (&out[LINKS].at, b->link[b->row[i].link + k], 4);
-        for (size_t k = 0; k < row.nflows; k++)
-            put_flow (&out[FLOWS], b->flow_ns[row.flow + k], row.rtt_ns);
+        put_row (&out[ROWS], row);
+        put (&out[LENGTHS].at, row->nlinks, 1);
+        for (size_t k = 0; k < row->nflows; k++)
+            put_flow (&out[FLOWS], b->flow_ns[row->flow + k], row->rtt_ns);
     }
     for (size_t i = 0; i < b->nloopbacks; i++) {
         put (&out[LOOPBACKS].at, b->loopback[i].end, 4);
-        put_float (&out[LOOPBACKS].at, b->loopback[i].time.ns);
-        put_float (&out[LOOPBACKS].at, b->loopback[i].time.sd);
+        put_float (&out[LOOPBACKS].at, b->loopback[i].time.ns, 4);
+        put_float (&out[LOOPBACKS].at, b->loopback[i].time.sd, 2);
     }
+}
+
+/* Put each row at the ends of its links' crossings, at [nlinks]. With NULL, add
+ * how many bytes they take to size [nlinks].
+ */
+static void put_crossings (const struct baseline *b, size_t nlinks, uint8_t **at,
+                           size_t *size)
+{
+    uint32_t *last = xcalloc (nlinks, sizeof (*last));
+
+    for (uint32_t i = 0; i < b->nrows; i++)
+        for (size_t k = 0; k < b->row[i].nlinks; k++) {
+            uint32_t link = b->link[b->row[i].link + k];
+            uint8_t room[5], *to = room;
+
+            put_number (at ? &at[link] : &to, i - last[link]);
+            size[link] += (size_t)(to - room);
+            last[link] = i;
+        }
+    free (last);
 }
 
 static void pack_crossings (const struct baseline *b, struct section_out *out)
 {
-    size_t nlinks = pathset_network (b->ps)->nlinks;
-    size_t *count = xarray (b->nrows, sizeof (*count));
-    struct csr rows, on; /* links of rows, and rows on links */
+    size_t nlinks = pathset_network (b->ps)->nlinks, all = 0;
+    size_t *size = xcalloc (nlinks, sizeof (*size));
+    uint8_t **at = xarray (nlinks, sizeof (*at));
 
-    for (size_t i = 0; i < b->nrows; i++)
-        count[i] = b->row[i].nlinks;
-    rows = csr_create (b->nrows, count);
-    for (size_t i = 0; i < b->nrows; i++)
-        memcpy (rows.v + rows.start[i], b->link + b->row[i].link,
-                count[i] * sizeof (*rows.v));
-    on = csr_transpose (&rows, nlinks);
+    put_crossings (b, nlinks, NULL, size);
     out[STARTS] = section_of (STARTS, nlinks + 1);
-    for (size_t l = 0; l <= nlinks; l++)
-        put (&out[STARTS].at, on.start[l], 4);
-    out[CROSSINGS] = section_of (CROSSINGS, on.start[nlinks]);
-    for (size_t i = 0; i < on.start[nlinks]; i++) {
-        put (&out[CROSSINGS].at, on.v[i], 4);
-        put (&out[CROSSINGS].at, count[on.v[i]], 1);
-    }
-    csr_clear (&on);
-    csr_clear (&rows);
-    free (count);
+    for (size_t l = 0; l < nlinks; all += size[l++])
+        put (&out[STARTS].at, all, 4);
+    put (&out[STARTS].at, all, 4);
+    out[CROSSINGS] = section_of (CROSSINGS, all);
+    for (size_t l = 0; l < nlinks; out[CROSSINGS].at += size[l++])
+        at[l] = out[CROSSINGS].at;
+    put_crossings (b, nlinks, at, size);
+    free (size);
+    free (at);
 }
 
 static void pack_names (const struct baseline *b, struct section_out *out)
@@ -282,6 +314,9 @@ struct source {
     size_t size;
     size_t nends, nlinks;
     int64_t open;
+    struct pathset *ps;  /* of all names */
+    uint32_t *end;       /* [nends] their numbers in it */
+    uint8_t *length;     /* [rows] numbers of links */
     struct {
         size_t bytes, n;
         uint64_t offset;
@@ -341,6 +376,24 @@ static uint8_t *read_records (const struct source *r, int kind, size_t first,
     return NULL;
 }
 
+/* What records i and i + 1 of a section say: where the first of something is, and
+ * how many there are. 0, or -1 with err.
+ */
+static int read_start (const struct source *r, int kind, size_t i,
+                       size_t *first, size_t *n)
+{
+    uint8_t *v = read_records (r, kind, i, 2);
+    const uint8_t *at = v;
+
+    if (!v)
+        return -1;
+    *first = take (&at, 4);
+    at = v + r->section[kind].bytes;
+    *n = take (&at, 4) - *first;
+    free (v);
+    return 0;
+}
+
 static int read_head (struct source *r, const struct network *net)
 {
     uint8_t head[HEAD_BYTES], entry[ENTRY_BYTES];
@@ -377,6 +430,7 @@ static int read_head (struct source *r, const struct network *net)
         if (kind >= SECTIONS)
             continue;
         if (bytes < record_bytes[kind] || bytes > 1 << 16
+            || (record_bytes[kind] == 1 && bytes != 1)
             || offset > r->size || n > (r->size - offset) / bytes)
             return damaged (r, "a section's place");
         r->section[kind].bytes = bytes;
@@ -387,8 +441,11 @@ static int read_head (struct source *r, const struct network *net)
         if (r->section[k].bytes == 0)
             return damaged (r, "a section lacks");
     if (r->section[STARTS].n != r->nlinks + 1
-        || r->section[NAMES].n != r->nends + 1)
-        return damaged (r, "its links or names");
+        || r->section[NAMES].n != r->nends + 1
+        || r->section[LENGTHS].n != r->section[ROWS].n
+        || (r->section[FLOW_STARTS].n > 0
+            && r->section[FLOW_STARTS].n != r->section[ROWS].n + 1))
+        return damaged (r, "its rows, links or names");
     return 0;
 }
 
@@ -401,58 +458,50 @@ static bool is_time (double ns)
     return isfinite (ns) && ns >= 0 && ns < 1e12;
 }
 
-/* Take a row's record, with the file's numbers of endpoints, links and flows. */
+/* Take a row, with the file's numbers of endpoints and flows, and its links. */
 static int take_row (const struct source *r, uint32_t number,
-                     struct baseline_row *row)
+                     struct baseline_row *row, struct row *crossed)
 {
     uint8_t *v = read_records (r, ROWS, number, 1);
     const uint8_t *at = v;
     unsigned int flags;
+    size_t flow = 0, nflows = 0;
 
     if (!v)
         return -1;
     *row = (struct baseline_row){ .a = (uint32_t)take (&at, 4) };
     row->b = (uint32_t)take (&at, 4);
-    row->rtt_ns = take_float (&at);
-    row->sd_ns = take_float (&at);
-    row->doubt_ns = take_float (&at);
-    row->more_ns = take_float (&at);
+    row->rtt_ns = take_float (&at, 4);
+    row->median_ns = take_float (&at, 4);
+    row->more_ns = take_float (&at, 4);
+    row->sd_ns = take_float (&at, 2);
+    row->median_sd = take_float (&at, 2);
+    row->doubt_ns = take_float (&at, 2);
     flags = (unsigned int)take (&at, 1);
     row->tight = flags & TIGHT;
-    row->nlinks = (uint32_t)take (&at, 1);
-    row->link = take (&at, 4);
-    row->flow = take (&at, 4);
-    row->nflows = (uint32_t)take (&at, 4);
-    row->median_ns = take_float (&at);
-    row->median_sd = take_float (&at);
+    row->nlinks = r->length[number];
     free (v);
-    if (row->a >= r->nends || row->b >= r->nends || row->a == row->b
-        || row->nlinks == 0 || row->nlinks > ROW_MAX || !is_time (row->rtt_ns)
+    if (row->a >= r->nends || row->b >= r->nends || !is_time (row->rtt_ns)
         || !is_time (row->sd_ns) || row->sd_ns == 0 || !is_time (row->doubt_ns)
         || !is_time (row->median_ns) || !is_time (row->median_sd)
         || row->median_sd == 0 || !(fabs (row->more_ns) <= row->rtt_ns))
         return damaged (r, "a row");
     if (!(flags & WAYS))
         row->more_ns = NAN;
+    if (!pathset_is_pair (r->ps, r->end[row->a], r->end[row->b]))
+        return damaged (r, "a row between endpoints that are no pair");
+    if (pathset_row (r->ps, r->end[row->a], r->end[row->b], crossed, r->err) < 0)
+        return error_prefix (r->err, "%s", r->name);
+    if (row->nlinks == 0 || crossed->n != row->nlinks)
+        return damaged (r, "a row's links");
+    if (r->section[FLOW_STARTS].n > 0
+        && read_start (r, FLOW_STARTS, number, &flow, &nflows) < 0)
+        return -1;
+    if (nflows > r->section[FLOWS].n)
+        return damaged (r, "a row's flows");
+    row->flow = (uint32_t)flow;
+    row->nflows = (uint32_t)nflows;
     return 0;
-}
-
-/* Take its links into link [ROW_MAX]. */
-static int take_links (const struct source *r, const struct baseline_row *row,
-                       uint32_t *link)
-{
-    uint8_t *v = read_records (r, LINKS, row->link, row->nlinks);
-    int rc = v ? 0 : -1;
-
-    for (size_t k = 0; k < row->nlinks && rc == 0; k++) {
-        const uint8_t *at = v + k * r->section[LINKS].bytes;
-
-        link[k] = (uint32_t)take (&at, 4);
-        if (link[k] >= r->nlinks)
-            rc = damaged (r, "a row's links");
-    }
-    free (v);
-    return rc;
 }
 
 /*
@@ -465,10 +514,7 @@ struct near_search {
     uint32_t *link;      /* [n] those that were reached last */
     size_t n;
     uint8_t *crossed;    /* [rows] how many of its links were reached */
-    struct candidate {   /* a row that crosses one, and was not taken */
-        uint32_t row;
-        uint8_t links;
-    } *candidate;
+    uint32_t *candidate; /* rows that cross one, and were not taken */
     size_t ncandidates;
     bool *taken;         /* [rows] */
     size_t ntaken;
@@ -476,32 +522,27 @@ struct near_search {
 
 static int cross_link (struct near_search *s, uint32_t link)
 {
-    uint8_t *start = read_records (s->r, STARTS, link, 2), *v = NULL;
-    const uint8_t *at = start;
+    const uint8_t *at, *end;
     size_t first, n;
+    uint32_t row = 0, more;
+    uint8_t *v;
     int rc = 0;
 
-    if (!start)
+    if (read_start (s->r, STARTS, link, &first, &n) < 0
+        || !(v = read_records (s->r, CROSSINGS, first, n)))
         return -1;
-    first = take (&at, 4);
-    n = take (&at, 4) - first;
-    if (n > 0 && !(v = read_records (s->r, CROSSINGS, first, n)))
-        rc = -1;
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        uint32_t row;
+    for (at = v, end = v + n; at < end && rc == 0;) {
+        bool whole = take_number (&at, end, &more);
 
-        at = v + i * s->r->section[CROSSINGS].bytes;
-        row = (uint32_t)take (&at, 4);
-        if (row >= s->r->section[ROWS].n || at[0] == 0
-            || s->crossed[row] == UINT8_MAX)
+        if (!whole || more >= s->r->section[ROWS].n - row
+            || s->crossed[row += more] == UINT8_MAX)
             rc = damaged (s->r, "a link's rows");
         else if (s->crossed[row]++ == 0) {
             s->candidate = xgrow (s->candidate, s->ncandidates,
                                   sizeof (*s->candidate));
-            s->candidate[s->ncandidates++] = (struct candidate){ row, at[0] };
+            s->candidate[s->ncandidates++] = row;
         }
     }
-    free (start);
     free (v);
     return rc;
 }
@@ -510,16 +551,15 @@ static int cross_link (struct near_search *s, uint32_t link)
 static int follow_row (struct near_search *s, uint32_t number)
 {
     struct baseline_row row;
-    uint32_t link[ROW_MAX];
+    struct row crossed;
 
-    if (take_row (s->r, number, &row) < 0
-        || take_links (s->r, &row, link) < 0)
+    if (take_row (s->r, number, &row, &crossed) < 0)
         return -1;
-    for (size_t k = 0; k < row.nlinks; k++)
-        if (!s->reached[link[k]]) {
-            s->reached[link[k]] = true;
+    for (size_t k = 0; k < crossed.n; k++)
+        if (!s->reached[crossed.link[k]]) {
+            s->reached[crossed.link[k]] = true;
             s->link = xgrow (s->link, s->n, sizeof (*s->link));
-            s->link[s->n++] = link[k];
+            s->link[s->n++] = crossed.link[k];
         }
     return 0;
 }
@@ -537,10 +577,10 @@ static int64_t take_layer (struct near_search *s, size_t room)
 
     if (s->ncandidates > 0)
         qsort (s->candidate, s->ncandidates, sizeof (*s->candidate),
-               compare_u32); /* their first members: the newest come first */
+               compare_u32); /* the newest come first */
     for (size_t i = 0; i < s->ncandidates; i++) {
-        uint8_t links = s->candidate[i].links;
-        uint8_t crossed = s->crossed[s->candidate[i].row];
+        uint8_t links = s->r->length[s->candidate[i]];
+        uint8_t crossed = s->crossed[s->candidate[i]];
 
         far[i] = links > crossed ? links - crossed : 0;
         count[far[i]]++;
@@ -555,8 +595,8 @@ static int64_t take_layer (struct near_search *s, size_t room)
             continue;
         }
         count[far[i]]--;
-        s->taken[s->candidate[i].row] = true;
-        now[n++] = s->candidate[i].row;
+        s->taken[s->candidate[i]] = true;
+        now[n++] = s->candidate[i];
     }
     s->ncandidates = kept;
     s->ntaken += n;
@@ -618,23 +658,23 @@ static uint32_t *search_near (const struct source *r, const uint32_t *link,
  * Contents
  */
 
-/* Read a row, its links and flows. */
+/* Read a row, its links and flows. There is room for rows and links. */
 static int read_row (const struct source *r, struct baseline *b,
                      uint32_t number)
 {
     struct baseline_row row;
-    uint32_t link[ROW_MAX];
-    uint8_t *flows;
+    struct row crossed;
+    uint8_t *flows = NULL;
 
-    if (take_row (r, number, &row) < 0 || take_links (r, &row, link) < 0
-        || !(flows = read_records (r, FLOWS, row.flow, row.nflows)))
+    if (take_row (r, number, &row, &crossed) < 0
+        || (row.nflows > 0
+            && !(flows = read_records (r, FLOWS, row.flow, row.nflows))))
         return -1;
-    row.link = b->nlinks;
+    row.link = (uint32_t)b->nlinks;
     row.flow = b->nflows;
-    for (size_t k = 0; k < row.nlinks; k++) {
-        b->link = xgrow (b->link, b->nlinks, sizeof (*b->link));
-        b->link[b->nlinks++] = link[k];
-    }
+    memcpy (b->link + b->nlinks, crossed.link,
+            row.nlinks * sizeof (*b->link));
+    b->nlinks += row.nlinks;
     for (size_t k = 0; k < row.nflows; k++) {
         const uint8_t *at = flows + k * r->section[FLOWS].bytes;
         uint64_t t = take (&at, 2);
@@ -643,7 +683,6 @@ static int read_row (const struct source *r, struct baseline *b,
         b->flow_ns[b->nflows++]
             = t == FLOW_LOST ? NAN : row.rtt_ns + (double)t - FLOW_ZERO;
     }
-    b->row = xgrow (b->row, b->nrows, sizeof (*b->row));
     b->row[b->nrows++] = row;
     free (flows);
     return 0;
@@ -664,8 +703,8 @@ static int read_loopbacks (const struct source *r, struct baseline *b,
         const uint8_t *at = v + (i - first) * r->section[LOOPBACKS].bytes;
         struct baseline_loopback l = { .end = (uint32_t)take (&at, 4) };
 
-        l.time.ns = take_float (&at);
-        l.time.sd = take_float (&at);
+        l.time.ns = take_float (&at, 4);
+        l.time.sd = take_float (&at, 2);
         if (l.end >= r->nends || !is_time (l.time.ns)
             || !is_time (l.time.sd)) {
             free (v);
@@ -747,17 +786,13 @@ static int read_runs (const struct source *r, struct baseline *b,
     return rc;
 }
 
-static char *read_name (const struct source *r, uint32_t end)
+static char *read_name (const struct source *r, size_t end)
 {
-    uint8_t *v = read_records (r, NAMES, end, 2), *letters;
-    const uint8_t *at = v;
+    uint8_t *letters;
     size_t first, n;
 
-    if (!v)
+    if (read_start (r, NAMES, end, &first, &n) < 0)
         return NULL;
-    first = take (&at, 4);
-    n = take (&at, 4) - first;
-    free (v);
     if (n == 0 || n >= NAME_MAX_BYTES) {
         damaged (r, "a name");
         return NULL;
@@ -768,46 +803,58 @@ static char *read_name (const struct source *r, uint32_t end)
     return (char *)letters;
 }
 
-/* Make the set of the endpoints that are used, and number them by it. */
-static int number_ends (const struct source *r, struct baseline *b,
-                        pathset_resolve_f resolve, void *arg)
+/* Make the set of all endpoints. */
+static int read_names (struct source *r, pathset_resolve_f resolve, void *arg)
 {
     char **name = xcalloc (r->nends, sizeof (*name));
-    const char **list = xarray (r->nends, sizeof (*list));
-    uint32_t *number = xarray (r->nends, sizeof (*number));
-    size_t n = 0;
     int rc = 0;
 
-    for (size_t i = 0; i < 2 * b->nrows && rc == 0; i++) {
-        uint32_t end = i % 2 ? b->row[i / 2].b : b->row[i / 2].a;
-
-        if (!name[end] && !(name[end] = read_name (r, end)))
-            rc = -1;
-    }
-    for (size_t i = 0; i < r->nends; i++)
-        if (name[i])
-            list[n++] = name[i];
-    if (rc == 0 && !(b->ps = resolve (list, n, arg, r->err)))
-        rc = error_prefix (r->err, "%s", r->name);
+    r->end = xarray (r->nends, sizeof (*r->end));
     for (size_t i = 0; i < r->nends && rc == 0; i++)
-        if (name[i] && pathset_find (b->ps, name[i]) < 0)
-            rc = damaged (r, "a name that comes twice");
-        else if (name[i])
-            number[i] = (uint32_t)pathset_find (b->ps, name[i]);
-    for (size_t i = 0; i < b->nrows && rc == 0; i++) {
-        b->row[i].a = number[b->row[i].a];
-        b->row[i].b = number[b->row[i].b];
-        if (!pathset_is_pair (b->ps, b->row[i].a, b->row[i].b))
-            rc = damaged (r, "a row between endpoints that are no pair");
+        rc = (name[i] = read_name (r, i)) ? 0 : -1;
+    if (rc == 0
+        && !(r->ps = resolve ((const char *const *)name, r->nends, arg, r->err)))
+        rc = error_prefix (r->err, "%s", r->name);
+    for (size_t i = 0; i < r->nends && rc == 0; i++) {
+        int number = pathset_find (r->ps, name[i]);
+
+        r->end[i] = (uint32_t)number;
+        if (number < 0)
+            rc = damaged (r, "a name of no endpoint");
     }
-    for (size_t i = 0; i < b->nloopbacks && rc == 0; i++)
-        b->loopback[i].end = number[b->loopback[i].end];
     for (size_t i = 0; i < r->nends; i++)
         free (name[i]);
     free (name);
-    free (list);
-    free (number);
     return rc;
+}
+
+/* Make the set of those that are used, and number them by it. */
+static int number_ends (struct source *r, struct baseline *b)
+{
+    struct endpoint *used = xarray (r->nends, sizeof (*used));
+    uint32_t *number = xarray (r->nends, sizeof (*number));
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->nends; i++)
+        number[i] = NETWORK_NONE;
+    for (size_t i = 0; i < 2 * b->nrows; i++)
+        number[i % 2 ? b->row[i / 2].b : b->row[i / 2].a] = 0;
+    for (size_t i = 0; i < r->nends; i++)
+        if (number[i] != NETWORK_NONE) {
+            number[i] = (uint32_t)n;
+            used[n++] = *pathset_endpoint (r->ps, r->end[i]);
+        }
+    if ((b->ps = pathset_create (pathset_network (r->ps), used, n, r->err))) {
+        for (size_t i = 0; i < b->nrows; i++) {
+            b->row[i].a = number[b->row[i].a];
+            b->row[i].b = number[b->row[i].b];
+        }
+        for (size_t i = 0; i < b->nloopbacks; i++)
+            b->loopback[i].end = number[b->loopback[i].end];
+    }
+    free (used);
+    free (number);
+    return b->ps ? 0 : -1;
 }
 
 /* Read it, or what is close to the job. */
@@ -815,33 +862,37 @@ static struct baseline *read_all (struct source *r, const struct network *net,
                                   struct pathset *job, size_t most,
                                   pathset_resolve_f resolve, void *arg)
 {
-    struct baseline *b;
+    const uint32_t *link = NULL;
+    struct baseline *b = NULL;
     uint32_t *row = NULL;
-    size_t n, m;
+    size_t n, m, links = 0;
 
-    if (read_head (r, net) < 0)
-        return NULL;
-    n = r->section[ROWS].n;
-    if (job) {
-        const uint32_t *link = pathset_links (job, &m, r->err);
-
-        if (!link
-            || !(row = search_near (r, link, m, most, &n)))
-            return NULL;
-    }
-    else {
+    if (read_head (r, net) < 0
+        || !(r->length = read_records (r, LENGTHS, 0, n = r->section[ROWS].n))
+        || read_names (r, resolve, arg) < 0
+        || (job && !(link = pathset_links (job, &m, r->err)))
+        || (job && !(row = search_near (r, link, m, most, &n))))
+        goto done;
+    if (!job) {
         row = xarray (n, sizeof (*row));
         for (size_t i = 0; i < n; i++)
             row[i] = (uint32_t)i;
     }
+    for (size_t i = 0; i < n; i++)
+        links += r->length[row[i]];
     b = baseline_create (NULL);
     b->open = r->open;
-    if (read_runs (r, b, row, n) < 0
-        || number_ends (r, b, resolve, arg) < 0) {
+    b->row = xarray (n, sizeof (*b->row));
+    b->link = xarray (links, sizeof (*b->link));
+    if (read_runs (r, b, row, n) < 0 || number_ends (r, b) < 0) {
         baseline_destroy (b);
         b = NULL;
     }
+done:
     free (row);
+    free (r->length);
+    free (r->end);
+    pathset_destroy (r->ps);
     return b;
 }
 

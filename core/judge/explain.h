@@ -97,13 +97,15 @@ void model_clear (struct model *model);
 
 /* The functions below return -1 with errno EDOM if ill-conditioned. */
 
-/* Use the current variances of the job's observations. */
+/* Use the current variances of the job's observations: before model_whiten and
+ * model_draw, and again when they change.
+ */
 int model_reweigh (struct model *model);
 
 /* p = V^-1 d for n vectors, one after the other, to a relative error of p; that
  * of d' p is its square. Eight cost little more than one.
  */
-#define MODEL_EXACT 1e-8
+#define MODEL_EXACT 1e-6
 #define MODEL_ROUGH 1e-5
 int model_whiten (const struct model *model, const double *d, size_t n,
                   double tolerance, double *p);

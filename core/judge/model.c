@@ -631,12 +631,10 @@ static int prepare (const struct model_build *b)
         direct_apply (own->prior, 1, g, m->expected, g + n, &rz);
         free (g);
         find_known (m);
-        return model_reweigh (m);
+        return 0;
     }
     m->before = solver_of (m, &m->prior);
-    if (!m->before || lsq_solve (m->before, b->y, LSQ_FINE, m->expected) < 0)
-        return -1;
-    return model_reweigh (m);
+    return m->before ? lsq_solve (m->before, b->y, LSQ_FINE, m->expected) : -1;
 }
 
 /* Make V^-1. */

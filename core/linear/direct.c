@@ -60,7 +60,7 @@ struct ordering {
     size_t room; /* for d->at */
 };
 
-static void find_neighbours (struct ordering *o, const struct sparse *a)
+INLINE void find_neighbours (struct ordering *o, const struct sparse *a)
 {
     for (size_t i = 0; i < a->nrows; i++)
         for (size_t e = a->start[i]; e < a->start[i + 1]; e++) {
@@ -71,7 +71,7 @@ static void find_neighbours (struct ordering *o, const struct sparse *a)
         }
 }
 
-static uint32_t count_set (const uint64_t *set, size_t words)
+INLINE uint32_t count_set (const uint64_t *set, size_t words)
 {
     uint32_t n = 0;
 
@@ -81,7 +81,7 @@ static uint32_t count_set (const uint64_t *set, size_t words)
 }
 
 /* Unknown u is a neighbour of what is eliminated, of set `gone`. */
-static void join (struct ordering *o, uint32_t u, const uint64_t *gone,
+INLINE void join (struct ordering *o, uint32_t u, const uint64_t *gone,
                   uint32_t j)
 {
     uint64_t *set = o->near + u * o->words;
@@ -93,7 +93,7 @@ static void join (struct ordering *o, uint32_t u, const uint64_t *gone,
 }
 
 /* Eliminate unknown j: its neighbours become each other's. */
-static void order_next (struct ordering *o, uint32_t j)
+INLINE void order_next (struct ordering *o, uint32_t j)
 {
     struct direct *d = o->d;
     const uint64_t *set = o->near + j * o->words;
@@ -119,7 +119,7 @@ static void order_next (struct ordering *o, uint32_t j)
     d->start[d->nsparse] = n;
 }
 
-static void order_sparse (struct ordering *o)
+INLINE void order_sparse (struct ordering *o)
 {
     struct direct *d = o->d;
     bool some = true;
@@ -137,7 +137,12 @@ static void order_sparse (struct ordering *o)
     }
 }
 
-/* Find the order, and which rows each sparse column has. */
+/* Find the order, and which rows each sparse column has. Processors count the
+ * bits of a word by an instruction that their first ones lacked.
+ */
+#if defined __x86_64__ && defined __GLIBC__ && !defined __clang__
+__attribute__ ((target_clones ("avx2", "default")))
+#endif
 static void find_order (struct direct *d, const struct sparse *a,
                         const uint32_t *keep)
 {

@@ -89,7 +89,8 @@ static void job_model (struct job *job, struct model *m, bool baseline)
     struct error err;
 
     check (model_make (m, job->ps, &job->now, &job->before, baseline, &err)
-               == 0,
+                   == 0
+               && model_reweigh (m) == 0,
            &err);
 }
 

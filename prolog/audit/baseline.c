@@ -17,7 +17,6 @@
 #include "util/json.h"
 
 enum {
-    FILE_MAX = 1 << 30,
     AT_ONCE = 64, /* audits that are read to make it */
     SETTLE_WITHIN_S = 30 * 86400,
     NAMED = 5,
@@ -257,27 +256,40 @@ struct baseline *site_baseline_make (const struct site_baseline *site, size_t n,
     return without_resets (site, make (site, n, err), err);
 }
 
+/* Whether a file has these bytes; one that is missing or cannot be trusted has
+ * others.
+ */
+static bool has_bytes (const char *path, const char *bytes, size_t len)
+{
+    FILE *fp = file_open_trusted (path, geteuid (), NULL);
+    char part[4096];
+    bool same = fp != NULL;
+    size_t n;
+
+    while (same && (n = fread (part, 1, sizeof (part), fp)) > 0) {
+        same = n <= len && memcmp (part, bytes, n) == 0;
+        bytes += n;
+        len -= n;
+    }
+    file_close_input (fp);
+    return same && len == 0;
+}
+
 int site_baseline_put (const struct baseline *b, const char *path,
                        struct error *err)
 {
-    char *text = NULL, *old = NULL;
-    size_t len, old_len = 0;
+    char *text = NULL;
+    size_t len;
     FILE *fp = xcheck (open_memstream (&text, &len));
     struct outfile *out;
     int rc = baseline_write (b, fp, err);
 
     xcheck (fclose (fp) == 0 ? text : NULL);
-    /* a file that is missing or cannot be trusted is replaced */
-    if (rc == 0 && (fp = file_open_trusted (path, geteuid (), NULL))) {
-        old = file_slurp (fp, FILE_MAX, &old_len, NULL);
-        file_close_input (fp);
-    }
-    if (rc == 0 && (!old || old_len != len || memcmp (old, text, len))) {
+    if (rc == 0 && !has_bytes (path, text, len)) {
         if ((out = file_create_public (path, err)))
             fwrite (text, 1, len, file_stream (out)); /* file_commit checks */
         rc = !out || file_commit (out, err) < 0 ? -1 : 1;
     }
-    free (old);
     free (text);
     return rc;
 }
