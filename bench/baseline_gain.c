@@ -147,6 +147,8 @@ static struct figures look (struct pathset *ps, const struct model_run *now,
     if (model_make (&m, ps, now, base, nbase, &err) < 0
         || causes_make (&c, ps, &now->obs, 0, &err) < 0)
         die (&err);
+    if (model_reweigh (&m) < 0)
+        abort ();
     v = treenet_alloc (m.nrows + c.n, sizeof (*v));
     step = m.nrows / LOOKED_AT + 1;
     for (size_t i = 0; i < m.nrows; i += step)

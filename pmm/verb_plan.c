@@ -44,8 +44,10 @@ static const struct plan_verb_method {
     { "paper-first", paper_make_first, 0, 0 },
 };
 
+#ifdef HAVE_COMPARISON
 /* The method of all patterns, without redundant rounds. */
 static const struct plan_verb_method schedule = { "schedule", NULL, 0, 0 };
+#endif
 
 /* A redundant round fills each link once more. */
 static const struct plan_verb_method throughput

@@ -326,7 +326,7 @@ void comment_of_check (struct comment *c, enum verdict_status status,
 static bool parse (const char *s, size_t len, struct comment *c)
 {
     char entry[COMMENT_ENTRY_MAX + 1];
-    char word[COMMENT_NAME_MAX];
+    char word[COMMENT_NAME_MAX] = "";
     const char *rest = entry;
     enum verdict_status status;
     bool damaged;
