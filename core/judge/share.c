@@ -135,9 +135,8 @@ static void leave_out (struct share_work *w)
 
 /* Keep a sample to divide what it counts. */
 static void keep (struct share_work *w, const struct sample *s,
-                  const uint32_t *col, size_t n)
+                  const uint32_t *col, const struct row *row)
 {
-    static const int8_t once[ROW_MAX];
     struct counted *c;
 
     w->counted = xgrow (w->counted, w->rows->nrows, sizeof (*w->counted));
@@ -148,7 +147,7 @@ static void keep (struct share_work *w, const struct sample *s,
         c->of[limit][BETWEEN]
             = s->slow[limits[limit].waited] - c->of[limit][SLOW];
     }
-    sparse_add (w->rows, col, once, n);
+    sparse_add (w->rows, col, (const int8_t *)row->count, row->n);
 }
 
 /* Count what crosses each link, and in total. */
@@ -169,7 +168,7 @@ static int count (struct share_work *w, struct error *err)
         for (size_t p = 0; p < row.n; p++)
             col[p] = (uint32_t)pathset_column (w->ps, row.link[p]);
         if (!lost)
-            keep (w, s, col, row.n);
+            keep (w, s, col, &row);
         for (int limit = 0; limit < (lost ? 1 : LIMITS); limit++) {
             double sent = lost ? s->sent : s->sent - s->lost;
             double affected = lost ? s->lost : s->slow[limits[limit].slow];

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "util/alloc.h"
+#include "util/csr.h"
 
 /* The distance of each switch from the nearest host; NETWORK_NONE: farther than
  * messages go.
@@ -39,30 +40,27 @@ static uint32_t *host_distances (const struct network *net)
     return level;
 }
 
-/* The m links by switch: those of switch w are of[start[w]] .. of[start[w + 1]].
- */
-static uint32_t *sort_links (const struct network *net, const uint32_t *link,
-                             size_t m, size_t *start)
+/* The m links of each switch. */
+static struct csr sort_links (const struct network *net, const uint32_t *link,
+                              size_t m)
 {
-    uint32_t *of = xarray (2 * m, sizeof (*of));
+    size_t *start = xarray (m + 1, sizeof (*start)), n = 0;
+    uint32_t *end = xarray (2 * m, sizeof (*end));
+    struct csr links;
 
-    /* start[w + 1] is the place of w's next one */
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t j = 0; j < m; j++)
-            for (int e = 0; e < 2; e++) {
-                const uint32_t *end = net->link[link[j]].end;
+    for (size_t j = 0; j < m; j++) {
+        const uint32_t *of = net->link[link[j]].end;
 
-                if (end[e] == NETWORK_NONE || end[0] == end[1])
-                    continue;
-                if (pass == 0)
-                    start[end[e] + 2]++;
-                else
-                    of[start[end[e] + 1]++] = j;
-            }
-        for (size_t w = 2; w < net->nswitches + 2 && pass == 0; w++)
-            start[w] += start[w - 1];
+        start[j] = n;
+        for (int e = 0; e < 2 && of[0] != of[1]; e++)
+            if (of[e] != NETWORK_NONE)
+                end[n++] = of[e];
     }
-    return of;
+    start[m] = n;
+    links = csr_transpose (&(struct csr){ m, start, end }, net->nswitches);
+    free (start);
+    free (end);
+    return links;
 }
 
 struct sparse *splits_make (const struct network *net, const uint32_t *link,
@@ -70,15 +68,15 @@ struct sparse *splits_make (const struct network *net, const uint32_t *link,
 {
     struct sparse *splits = sparse_create (m);
     uint32_t *level = host_distances (net);
-    size_t *start = xcalloc (net->nswitches + 2, sizeof (*start));
-    uint32_t *of = sort_links (net, link, m, start);
+    struct csr links = sort_links (net, link, m);
     int8_t *value = xarray (2 * m, sizeof (*value));
 
     for (uint32_t w = 0; w < net->nswitches; w++) {
-        size_t n = start[w + 1] - start[w], down = 0;
+        const uint32_t *of = links.v + links.start[w];
+        size_t n = links.start[w + 1] - links.start[w], down = 0;
 
         for (size_t k = 0; k < n; k++) {
-            const uint32_t *end = net->link[link[of[start[w] + k]]].end;
+            const uint32_t *end = net->link[link[of[k]]].end;
             uint32_t other = end[0] == w ? end[1] : end[0];
             bool is_down
                 = other == NETWORK_NONE || level[other] < level[w];
@@ -87,11 +85,10 @@ struct sparse *splits_make (const struct network *net, const uint32_t *link,
             down += is_down;
         }
         if (down > 0 && down < n)
-            sparse_add (splits, of + start[w], value, n);
+            sparse_add (splits, of, value, n);
     }
     free (level);
-    free (start);
-    free (of);
+    csr_clear (&links);
     free (value);
     return splits;
 }
