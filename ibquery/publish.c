@@ -191,6 +191,15 @@ static bool is_stamp (const char *s)
     return true;
 }
 
+int64_t publish_stamp (const char *stamp)
+{
+    struct tm tm = { 0 };
+
+    return is_stamp (stamp) && strptime (stamp, STAMP, &tm)
+               ? (int64_t)timegm (&tm)
+               : 0;
+}
+
 /* Whether it is a temporary name, of a file that is old. */
 static bool is_abandoned (const char *s, const char *path)
 {

@@ -52,4 +52,7 @@ int publish_put (struct publish *p, const struct fabric *old,
  */
 int64_t publish_time (const char *path);
 
+/* The time that follows "FILE." in the name of an earlier snapshot; 0: none. */
+int64_t publish_stamp (const char *stamp);
+
 #endif /* IBQUERY_PUBLISH_H */

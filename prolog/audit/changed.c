@@ -9,9 +9,9 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "ibquery/publish.h"
 #include "prolog/audit/parts.h"
 #include "report/words.h"
 #include "util/alloc.h"
@@ -246,13 +246,10 @@ static void put_difference (const struct fabric *f, int64_t time,
 static int64_t stamp_of (const char *name, const char *file)
 {
     size_t n = strlen (file);
-    struct tm tm = { 0 };
-    const char *end;
 
-    if (strncmp (name, file, n) || name[n] != '.')
-        return 0;
-    end = strptime (name + n + 1, "%Y%m%dT%H%M%SZ", &tm);
-    return end && !*end ? (int64_t)timegm (&tm) : 0;
+    return strncmp (name, file, n) || name[n] != '.'
+               ? 0
+               : publish_stamp (name + n + 1);
 }
 
 /* What changed in a snapshot since the earlier ones that are kept. */
