@@ -85,15 +85,15 @@ enum { FAULTS_MAX = 2, WORKERS_MAX = 2, REPEATS = 20,
 
 /* The cases without a kind of noise. */
 static const struct condition conditions[] = {
-    { "slow", 1, FAULT_LINK, 1000, .noise = NULL },
-    { "blind", 1, FAULT_LINK, 1000, .blind = true },
-    { "two", 2, FAULT_LINK, 1000, .noise = NULL },
-    { "300", 1, FAULT_LINK, 300, .noise = NULL },
-    { "oneway", 1, FAULT_ARC, 2000, .noise = NULL },
-    { "switch", 1, FAULT_SWITCH, 500, .noise = NULL },
-    { "route", 1, FAULT_ROUTE, 0, .noise = NULL },
-    { "healthy", 0, FAULT_LINK, 0, .noise = NULL },
-    { "busy", 0, FAULT_LINK, 0, .busy = true },
+    { "slow", 1, FAULT_LINK, .excess_ns = 1000 },
+    { "blind", 1, FAULT_LINK, .excess_ns = 1000, .blind = true },
+    { "two", 2, FAULT_LINK, .excess_ns = 1000 },
+    { "300", 1, FAULT_LINK, .excess_ns = 300 },
+    { "oneway", 1, FAULT_ARC, .excess_ns = 2000 },
+    { "switch", 1, FAULT_SWITCH, .excess_ns = 500 },
+    { "route", 1, FAULT_ROUTE, .excess_ns = 0 },
+    { "healthy", 0, FAULT_LINK, .excess_ns = 0 },
+    { "busy", 0, FAULT_LINK, .busy = true },
 };
 
 struct method { /* methods of bench/reference */
