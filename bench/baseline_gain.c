@@ -144,7 +144,7 @@ static struct figures look (struct pathset *ps, const struct model_run *now,
     size_t step;
     size_t n = 0;
 
-    if (model_make (&m, ps, now, base, nbase, &err) < 0
+    if (model_make (&m, ps, now, base, nbase, NULL, &err) < 0
         || causes_make (&c, ps, &now->obs, 0, &err) < 0)
         die (&err);
     if (model_reweigh (&m) < 0)

@@ -210,11 +210,16 @@ static void check (struct ledger *ledger, void begin (void))
     struct plan *plan = plan_of (ps);
     struct samples *s = measure (ps, plan, rng_next (&site.truth.rng));
     size_t most = baseline_enough (plan_probes (plan));
+    struct model last = { 0 };
+    struct judge_options judging = judge_defaults;
+    struct confirm_options again = confirm_defaults;
     struct baseline *base = NULL;
     struct error err;
     FILE *fp;
 
     (void)ledger;
+    judging.last = &last;
+    again.judge = &judging;
     begin ();
     if ((fp = file_open_input (site.baseline, &err))) {
         base = need (baseline_near (fp, site.baseline, ps, most,
@@ -223,9 +228,9 @@ static void check (struct ledger *ledger, void begin (void))
         file_close_input (fp);
     }
     split ("near");
-    need (confirm_plan (ps, plan, s, base, &confirm_defaults, &err), &err);
+    need (confirm_plan (ps, plan, s, base, &again, &err), &err);
     split ("confirm");
-    need (judge (ps, plan, s, base, NULL, &err), &err);
+    need (judge (ps, plan, s, base, &judging, &err), &err);
     split ("judge");
 }
 
@@ -323,7 +328,7 @@ static void show_known (size_t most)
                            baseline_loopbacks_end (b, i) - b->run[i].loopback);
         }
         start = now ();
-        if (model_make (&m, ps, &job, base, b->nruns, &err) < 0)
+        if (model_make (&m, ps, &job, base, b->nruns, NULL, &err) < 0)
             die (&err);
         spent += now () - start;
         links += m.n;

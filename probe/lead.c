@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/judge/confirm.h"
+#include "core/judge/explain.h"
 #include "core/judge/judge.h"
 #include "core/plan/plan.h"
 #include "core/samples/samples.h"
@@ -44,6 +45,7 @@ struct lead {
     struct baseline *baseline;
     struct traffic traffic; /* others' on the members' ports */
     struct judge_options thresholds;
+    struct model judged; /* after the first stage */
     struct plan *longer; /* with a second stage; NULL: there is none */
     bool delays;         /* ... that takes many repeats */
     size_t odd;          /* problems with nodes */
@@ -165,6 +167,7 @@ static int prepare (void *arg, struct error *err)
         return -1;
     load_baseline (ck);
     ck->thresholds = judge_site_options (site);
+    ck->thresholds.last = &ck->judged;
     return 0;
 }
 
@@ -622,6 +625,7 @@ int lead (struct step *step, const struct lead_options *opts,
     pathset_destroy (ck.ps);
     probe_result_clear (&ck.measured);
     traffic_clear (&ck.traffic);
+    model_clear (&ck.judged);
     baseline_destroy (ck.baseline);
     verdict_destroy (ck.verdict);
     return rc;

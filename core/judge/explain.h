@@ -51,6 +51,7 @@ struct model {
     double *offset_mean; /* [noffsets] ns, of round trips */
     double *offset_sd;
     double *expected; /* [model_unknowns] before the job's samples, ns */
+    size_t own_offsets; /* the job's: the first */
     double scatter;   /* of the job's rows about the values expected from
                          their classes, in spreads; at least 1 */
     bool *covered;    /* [m] some row of the baseline crosses the link */
@@ -59,22 +60,25 @@ struct model {
     /* The least squares problem: the baselines' rows, a prior for each unknown
      * (these two are also `prior`), then the job's rows.
      */
-    struct sparse *a, prior;
-    double *weight;             /* [rows of a] 1 / variance */
+    struct sparse *a, *prior;
+    double *y, *weight;         /* [rows of a] values, 1 / variance */
     size_t measured;            /* rows of baselines */
+    bool alone;                 /* the baselines alone tell the spreads */
     struct lsq *before, *after; /* without and with the job's rows */
 
-    /* Instead of these two, if the job has few rows and the problem is small
-     * enough to be factorised:
+    /* If the job has few rows and the problem is small enough to be factorised,
+     * `before` keeps the job's unknowns, and these are instead of `after`.
      */
     struct model_own {
         uint32_t *col; /* [n] the job's own unknowns: columns of a, ascending */
         uint32_t *at;  /* [columns of a] NETWORK_NONE: another */
         size_t n;
-        struct direct *prior; /* of `prior`; keeps them */
-        double *known;        /* [nrows * nrows] V without the rows' own noise, */
-        double *inverse;      /* [nrows * nrows] and V^-1 */
+        double *const *factor; /* [n] a triangle, of K0 for them */
+        double *known;         /* [nrows * nrows] V without the rows' own noise, */
+        double *inverse;       /* [nrows * nrows] and V^-1 */
     } *own;
+    struct model *last; /* gets what is of use to the next one; `before` is its
+                           if it was of use to this one; NULL */
 };
 
 /* One run's rows and hosts' loopbacks. */
@@ -88,11 +92,13 @@ struct model_run {
 };
 
 /* Make the model from the job's run and those of nbase baselines; all is
- * borrowed. 0, or -1 with err; then model_clear.
+ * borrowed. `last` is of an earlier one that was cleared, or empty, or NULL:
+ * what these baselines tell of this job is not worked out again; model_clear it
+ * at the end. 0, or -1 with err; then model_clear.
  */
 int model_make (struct model *model, struct pathset *ps,
                 const struct model_run *job, const struct model_run *base,
-                size_t nbase, struct error *err);
+                size_t nbase, struct model *last, struct error *err);
 void model_clear (struct model *model);
 
 /* The functions below return -1 with errno EDOM if ill-conditioned. */
@@ -151,7 +157,7 @@ static inline size_t model_unknowns (const struct model *m)
 /* The index of a job's row in a. */
 static inline size_t model_row (const struct model *m, size_t row)
 {
-    return m->prior.nrows + row;
+    return m->prior->nrows + row;
 }
 
 /* u [model_unknowns]: sum of weights v (over the rows) times the rows. */

@@ -1689,7 +1689,8 @@ static int analyse (struct judgement *j, double alarms, struct error *err)
         clear (j);
         terminal_work ("judging", 0, 0);
         if (observe_all (j, err) < 0
-            || model_make (&j->model, j->ps, &j->run, j->base, j->nbase, err)
+            || model_make (&j->model, j->ps, &j->run, j->base, j->nbase,
+                           j->opts->last, err)
                    < 0)
             return -1;
         bound_doubts (j);

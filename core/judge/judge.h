@@ -67,6 +67,8 @@
 #include "util/error.h"
 #include "util/site.h"
 
+struct model;
+
 /* A host link that carried so much of others' traffic meanwhile that round
  * trips tell nothing of it, nor of links that this traffic may have filled. It
  * becomes an UNKNOWN finding with the sentence `why`.
@@ -91,6 +93,8 @@ struct judge_options {
                            as a percentage, or any host end, is not judged */
     const struct busy_link *busy;
     size_t nbusy;
+    struct model *last; /* of an earlier judgement of the same job, or empty: this
+                           one takes half the time (judge/explain); NULL */
 };
 
 /* The defaults given above; those of a site. */

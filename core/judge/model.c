@@ -71,7 +71,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/linear/direct.h"
 #include "core/linear/linalg.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
@@ -131,7 +130,6 @@ struct model_build {
         double squares; /* of their crossings */
     } *lone;
     size_t nlone;
-    double *y;        /* [rows of a] measured or a priori values */
 };
 
 static double figure (const struct network *net, uint32_t link)
@@ -374,6 +372,7 @@ static void make_offsets (struct model_build *b)
             if (b->net->link[link].kind == LINK_HOST)
                 m->offset_of[link] = offset_of (b, 0, link);
         }
+    m->own_offsets = m->noffsets;
 }
 
 /*
@@ -456,7 +455,7 @@ static void add_row (struct model_build *b, const struct observation *o,
     if (rows_of)
         b->var[m->a->nrows] = r.var;
     m->weight[m->a->nrows] = 1 / r.var;
-    b->y[m->a->nrows] = r.y;
+    b->m->y[m->a->nrows] = r.y;
     sparse_add (m->a, r.col, r.value, r.n);
 }
 
@@ -486,7 +485,7 @@ static void add_prior (struct model_build *b, size_t unknown, size_t other,
     uint32_t col[2] = { (uint32_t)unknown, (uint32_t)other };
     int8_t value[2] = { 1, -1 };
 
-    b->y[b->m->a->nrows] = y;
+    b->m->y[b->m->a->nrows] = y;
     sparse_add (b->m->a, col, value, unknown == other ? 1 : 2);
 }
 
@@ -499,7 +498,7 @@ static void make_rows (struct model_build *b)
 
     m->a = sparse_create (0);
     m->weight = xarray (most, sizeof (*m->weight));
-    b->y = xarray (most, sizeof (*b->y));
+    m->y = xarray (most, sizeof (*m->y));
     add_measured (b);
     m->measured = m->a->nrows;
     for (size_t l = 0; l < m->n; l++)
@@ -512,17 +511,31 @@ static void make_rows (struct model_build *b)
         add_prior (b, ways + w, ways + w, SWITCH_FIGURE * b->within[w]);
     for (size_t i = 0; i < m->noffsets; i++)
         add_prior (b, offsets + i, offsets + i, m->offset_mean[i]);
-    m->prior.nrows = m->a->nrows;
+    m->prior = xcalloc (1, sizeof (*m->prior));
+    m->prior->nrows = m->a->nrows;
     for (size_t i = 0; i < m->nrows; i++)
         add_row (b, &m->obs->v[i], 0, NULL);
     m->a->ncols = model_unknowns (m);
-    m->prior = (struct sparse){
-        .nrows = m->prior.nrows,
+    *m->prior = (struct sparse){
+        .nrows = m->prior->nrows,
         .ncols = m->a->ncols,
         .start = m->a->start,
         .col = m->a->col,
         .value = m->a->value,
     };
+}
+
+/* Find which links rows of the baseline cross. */
+static void find_covered (struct model *m)
+{
+    m->covered = xcalloc (m->m, sizeof (*m->covered));
+    m->uncovered = m->m;
+    for (size_t e = 0; e < m->a->start[m->measured]; e++)
+        if (m->a->col[e] < m->m && !m->covered[m->a->col[e]]) {
+            m->covered[m->a->col[e]] = true;
+            m->uncovered--;
+        }
+    m->alone = m->uncovered == 0 && m->measured >= m->nrows;
 }
 
 /* Find the job's own unknowns. */
@@ -536,7 +549,7 @@ static void find_own (struct model *m)
     for (size_t j = 0; j < n; j++)
         own->at[j] = j < m->m || (j >= m->n && j < m->n + m->nclasses) ? 0
                                                                       : NONE;
-    for (size_t e = m->a->start[m->prior.nrows]; e < m->a->start[m->a->nrows];
+    for (size_t e = m->a->start[m->prior->nrows]; e < m->a->start[m->a->nrows];
          e++)
         own->at[m->a->col[e]] = 0;
     for (size_t j = 0; j < n; j++)
@@ -578,13 +591,22 @@ static bool is_small (const struct model *m)
     return m->nrows <= DIRECT_MOST;
 }
 
-/* The problem of rows a. */
-static struct lsq *solver_of (const struct model *m, const struct sparse *a)
+/* The problem of rows a; keep[n]: as for lsq_create_direct. */
+static struct lsq *solver_of (const struct model *m, const struct sparse *a,
+                              const uint32_t *keep, size_t n)
 {
-    struct lsq *q
-        = is_small (m) ? lsq_create_direct (a, m->weight, DIRECT_MOST) : NULL;
+    struct lsq *q = is_small (m) ? lsq_create_direct (a, m->weight, keep, n,
+                                                      DIRECT_MOST)
+                                 : NULL;
 
     return q ? q : lsq_create (a, m->weight);
+}
+
+static struct lsq *prior_solver (const struct model *m)
+{
+    bool few = m->nrows <= INVERSE_MOST;
+
+    return solver_of (m, m->prior, m->own->col, few ? m->own->n : 0);
 }
 
 /* With K0 = L L', A K0^-1 A' has the products of the rows of A L'^-1. */
@@ -592,7 +614,7 @@ static void find_known (struct model *m)
 {
     const struct sparse *a = m->a;
     struct model_own *own = m->own;
-    double *const *l = direct_kept (own->prior);
+    double *const *l = own->factor;
     size_t n = own->n, rows = m->nrows;
     double *y = xcalloc (rows, n * sizeof (*y));
 
@@ -614,27 +636,95 @@ static void find_known (struct model *m)
 /* Solve for what is expected, of which there is a guess, and prepare for the
  * rest.
  */
-static int prepare (const struct model_build *b)
+static int prepare (struct model *m)
 {
-    struct model *m = b->m;
     struct model_own *own = m->own;
 
-    if (is_small (m) && m->nrows <= INVERSE_MOST)
-        own->prior = direct_create (&m->prior, m->weight, own->col, own->n,
-                                    DIRECT_MOST);
-    if (own->prior) {
-        size_t n = model_unknowns (m);
-        double *g = xcalloc (2 * n, sizeof (*g)), rz;
-
-        for (size_t i = 0; i < m->prior.nrows; i++)
-            row_add (m->a, i, m->weight[i] * b->y[i], g);
-        direct_apply (own->prior, 1, g, m->expected, g + n, &rz);
-        free (g);
-        find_known (m);
-        return 0;
+    if (!m->before) {
+        m->before = prior_solver (m);
+        if (!m->before
+            || lsq_solve (m->before, m->y, LSQ_FINE, m->expected) < 0)
+            return -1;
     }
-    m->before = solver_of (m, &m->prior);
-    return m->before ? lsq_solve (m->before, b->y, LSQ_FINE, m->expected) : -1;
+    if (is_small (m) && m->nrows <= INVERSE_MOST
+        && (own->factor = lsq_kept (m->before)))
+        find_known (m);
+    return 0;
+}
+
+/*
+ * From one judgement to the next
+ */
+
+/* The first row of priors of offsets. */
+static size_t offset_rows (const struct model *m)
+{
+    return m->prior->nrows - m->noffsets;
+}
+
+/* Whether numbers of rows are the same, but those of the job's offsets. */
+static bool same_numbers (const struct model *m, const double *v,
+                          const double *last)
+{
+    size_t first = offset_rows (m), rest = first + m->own_offsets;
+
+    return memcmp (v, last, first * sizeof (*v)) == 0
+           && memcmp (v + rest, last + rest,
+                      (m->prior->nrows - rest) * sizeof (*v)) == 0;
+}
+
+#define SAME(array, n) \
+    (memcmp (m->array, last->array, (n) * sizeof (*m->array)) == 0)
+
+/* Whether the baselines tell the same as they told the last one. */
+static bool is_same (const struct model *m, const struct model *last)
+{
+    size_t rows = m->prior->nrows;
+
+    return m->alone && last && last->before && m->own->n == last->own->n
+           && m->n == last->n && m->m == last->m
+           && m->nclasses == last->nclasses && m->nskews == last->nskews
+           && m->nways == last->nways && m->noffsets == last->noffsets
+           && m->own_offsets == last->own_offsets && rows == last->prior->nrows
+           && SAME (own->col, m->own->n) && SAME (link, m->n)
+           && SAME (class_id, m->nclasses) && SAME (a->start, rows + 1)
+           && SAME (a->col, m->a->start[rows])
+           && SAME (a->value, m->a->start[rows])
+           && same_numbers (m, m->y, last->y);
+}
+
+/* Take the last one's spreads, and if the weights are then the same, the rest.
+ * Nothing joins the job's offsets to other unknowns before its rows do.
+ */
+static bool take_last (const struct model_build *b, const struct model *last)
+{
+    struct model *m = b->m;
+    size_t first = model_offsets (m);
+
+    if (!is_same (m, last))
+        return false;
+    m->differ = last->differ;
+    m->mean_sd = last->mean_sd;
+    m->spread = xarray (m->nclasses, sizeof (*m->spread));
+    memcpy (m->spread, last->spread, m->nclasses * sizeof (*m->spread));
+    weigh (b);
+    if (!same_numbers (m, m->weight, last->weight)) {
+        free (m->spread);
+        m->spread = NULL;
+        return false;
+    }
+    m->unit = xcalloc (m->nclasses, sizeof (*m->unit));
+    m->zero = xcalloc (m->nclasses, sizeof (*m->zero));
+    m->before = last->before;
+    memcpy (m->expected, last->expected,
+            model_unknowns (m) * sizeof (*m->expected));
+    for (size_t i = 0; i < m->own_offsets; i++) {
+        uint32_t at = m->own->at[first + i];
+
+        m->expected[first + i] = m->offset_mean[i];
+        lsq_kept (m->before)[at][at] = 1 / m->offset_sd[i];
+    }
+    return true;
 }
 
 /* Make V^-1. */
@@ -668,7 +758,7 @@ int model_reweigh (struct model *m)
     if (m->own->known)
         return invert (m);
     lsq_destroy (m->after);
-    m->after = solver_of (m, m->a);
+    m->after = solver_of (m, m->a, NULL, 0);
     return m->after ? 0 : -1;
 }
 
@@ -697,7 +787,14 @@ static double count_classes (const struct model *m, size_t row,
     return squares;
 }
 
-/* Row i of those measured, the baselines' and the job's. */
+/* How many rows tell the spreads: the baselines' and, unless these do alone, the
+ * job's; and the i-th of them.
+ */
+static size_t measured_rows (const struct model *m)
+{
+    return m->measured + (m->alone ? 0 : m->nrows);
+}
+
 static size_t measured_row (const struct model *m, size_t i)
 {
     return i < m->measured ? i : model_row (m, i - m->measured);
@@ -710,7 +807,7 @@ static int fit_classes (const struct model_build *b, double *off)
 {
     const struct model *m = b->m;
     size_t n = m->nclasses;
-    size_t rows = m->measured + m->nrows;
+    size_t rows = measured_rows (m);
     double *h = xcalloc (n * n, sizeof (*h));
     double *mean = xcalloc (2 * n, sizeof (*mean));
     double *count = mean + n;
@@ -725,7 +822,7 @@ static int fit_classes (const struct model_build *b, double *off)
 
         for (size_t c = 0; c < n; c++) {
             linalg_add (h + c * n, w * count[c], count, n);
-            mean[c] += w * count[c] * b->y[row];
+            mean[c] += w * count[c] * b->m->y[row];
         }
     }
     /* means that no row separates are shared */
@@ -738,7 +835,7 @@ static int fit_classes (const struct model_build *b, double *off)
                 = count_classes (m, measured_row (m, i), lone, count);
 
             off[i]
-                = fabs (b->y[measured_row (m, i)] - linalg_dot (count, mean, n))
+                = fabs (b->m->y[measured_row (m, i)] - linalg_dot (count, mean, n))
                   / sqrt (squares);
         }
     }
@@ -752,7 +849,7 @@ static int fit_classes (const struct model_build *b, double *off)
 static int find_differences (const struct model_build *b)
 {
     struct model *m = b->m;
-    size_t rows = m->measured + m->nrows;
+    size_t rows = measured_rows (m);
     double *v = xcalloc (rows, sizeof (*v));
     int rc = 0;
 
@@ -768,7 +865,7 @@ static int find_differences (const struct model_build *b)
             m->differ = ns;
     }
     for (size_t i = 0; i < rows; i++)
-        v[i] = b->y[measured_row (m, i)];
+        v[i] = b->m->y[measured_row (m, i)];
     m->mean_sd = rows > 0 ? fmax (MEAN_SD, stats_median (v, rows)) : MEAN_SD;
     free (v);
     return rc;
@@ -846,7 +943,7 @@ static void calibrate (const struct model_build *b, uint32_t c, const double *x,
     m->zero[c] = zero;
     for (size_t l = 0; l < m->n; l++)
         if (m->class_of[l] == c)
-            b->y[m->measured + l]
+            b->m->y[m->measured + l]
                 = above_mean (m, &b->net->link[m->link[l]], c);
 }
 
@@ -869,9 +966,9 @@ static int estimate_spreads (const struct model_build *b)
         m->spread[c] = SPREAD_WIDE * m->differ;
     weigh (b);
     weigh_job (m);
-    q = solver_of (m, m->a);
+    q = m->alone ? prior_solver (m) : solver_of (m, m->a, NULL, 0);
     if (!q || lsq_sketch (q, DRAWS, DRAWS_SEED, LSQ_ROUGH, sketch) < 0
-        || lsq_solve (q, b->y, LSQ_FINE, x) < 0)
+        || lsq_solve (q, b->m->y, LSQ_FINE, x) < 0)
         goto done;
     for (uint32_t c = 0; c < m->nclasses; c++) {
         size_t k = 0;
@@ -893,9 +990,16 @@ static int estimate_spreads (const struct model_build *b)
             calibrate (b, c, x, at, k, v);
     }
     weigh (b);
-    rc = 0;
-done:
     memcpy (m->expected, x, n * sizeof (*x));
+    rc = 0;
+    if (m->alone && lsq_kept (q)) {
+        m->before = q;
+        q = NULL;
+        rc = lsq_reweigh (m->before, m->weight);
+        if (rc == 0)
+            rc = lsq_solve (m->before, m->y, LSQ_FINE, m->expected);
+    }
+done:
     lsq_destroy (q);
     free (sketch);
     free (x);
@@ -933,7 +1037,7 @@ static void find_scatter (struct model *m, const struct network *net)
 
 int model_make (struct model *m, struct pathset *ps,
                 const struct model_run *job, const struct model_run *base,
-                size_t nbase, struct error *err)
+                size_t nbase, struct model *last, struct error *err)
 {
     struct model_build b = {
         .m = m,
@@ -944,7 +1048,7 @@ int model_make (struct model *m, struct pathset *ps,
     };
     int rc = -1;
 
-    *m = (struct model){ .obs = &job->obs, .nrows = job->obs.n };
+    *m = (struct model){ .obs = &job->obs, .nrows = job->obs.n, .last = last };
     if (gather (&b, ps, err) < 0)
         goto done;
     number_classes (&b);
@@ -952,18 +1056,13 @@ int model_make (struct model *m, struct pathset *ps,
     find_ways (&b);
     make_offsets (&b);
     make_rows (&b);
-    m->covered = xcalloc (m->m, sizeof (*m->covered));
-    m->uncovered = m->m;
-    for (size_t e = 0; e < m->a->start[m->measured]; e++)
-        if (m->a->col[e] < m->m && !m->covered[m->a->col[e]]) {
-            m->covered[m->a->col[e]] = true;
-            m->uncovered--;
-        }
+    find_covered (m);
     m->expected = xcalloc (model_unknowns (m), sizeof (double));
     find_own (m);
     /* ill-conditioned only by numbers that no noise explains */
-    if (find_differences (&b) < 0 || estimate_spreads (&b) < 0
-        || prepare (&b) < 0) {
+    if ((!take_last (&b, last)
+         && (find_differences (&b) < 0 || estimate_spreads (&b) < 0))
+        || prepare (m) < 0) {
         error_world (err, "the samples are too ill-conditioned to judge");
         goto done;
     }
@@ -975,7 +1074,6 @@ done:
     free (b.before);
     free (b.offset);
     free (b.run_of);
-    free (b.y);
     free (b.figure);
     free (b.var);
     free (b.lone);
@@ -984,8 +1082,35 @@ done:
     return rc;
 }
 
+/* What only this job's rows need. */
+static void clear_job (struct model *m)
+{
+    free (m->offset_of);
+    free (m->covered);
+    lsq_destroy (m->after);
+    free (m->own->known);
+    free (m->own->inverse);
+    m->offset_of = NULL;
+    m->covered = NULL;
+    m->after = NULL;
+    m->own->known = m->own->inverse = NULL;
+    m->obs = NULL;
+}
+
 void model_clear (struct model *m)
 {
+    struct model *last = m->last;
+    bool taken = last && m->before && m->before == last->before;
+
+    if (m->own)
+        clear_job (m);
+    if (last && m->alone && m->own->factor && !taken) {
+        model_clear (last);
+        m->last = NULL;
+        *last = *m;
+        *m = (struct model){ 0 };
+        return;
+    }
     free (m->link);
     free (m->column);
     free (m->class_of);
@@ -999,17 +1124,15 @@ void model_clear (struct model *m)
     free (m->offset_sd);
     free (m->expected);
     free (m->covered);
+    free (m->y);
     free (m->weight);
-    lsq_destroy (m->before);
-    lsq_destroy (m->after);
+    lsq_destroy (taken ? NULL : m->before);
     if (m->own) {
         free (m->own->col);
         free (m->own->at);
-        direct_destroy (m->own->prior);
-        free (m->own->known);
-        free (m->own->inverse);
         free (m->own);
     }
+    free (m->prior);
     sparse_destroy (m->a);
     *m = (struct model){ 0 };
 }
@@ -1116,15 +1239,15 @@ int model_draw (const struct model *m, uint64_t seed, size_t n, double *z)
 double model_prior_variance (const struct model *m, const double *u)
 {
     const struct model_own *own = m->own;
-    size_t n = own->prior ? own->n : model_unknowns (m);
+    size_t n = own->factor ? own->n : model_unknowns (m);
     double *x = xarray (n, sizeof (*x));
     double var = INFINITY;
 
-    if (own->prior) {
+    if (own->factor) {
         var = 0;
         for (size_t i = 0; i < n; i++)
             x[i] = u[own->col[i]];
-        linalg_solve_triangle (direct_kept (own->prior), n, x);
+        linalg_solve_triangle (own->factor, n, x);
         for (size_t i = 0; i < n; i++)
             var += x[i] * u[own->col[i]];
     }

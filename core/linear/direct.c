@@ -295,13 +295,12 @@ static int factorise_full (struct direct *d)
 {
     size_t n = d->n - d->nsparse, first = n - d->nkept;
 
-    d->kept = xarray (d->nkept, sizeof (*d->kept));
     for (size_t i = 0; i < d->nkept; i++)
         d->kept[i] = d->full[first + i] + first;
     return linalg_eliminate (d->full, n, n);
 }
 
-static int factorise (struct direct *d, const struct sparse *a, const double *w)
+int direct_renew (struct direct *d, const struct sparse *a, const double *w)
 {
     struct reduction r = {
         .d = d,
@@ -315,12 +314,10 @@ static int factorise (struct direct *d, const struct sparse *a, const double *w)
     };
     int rc = 0;
 
-    d->v = xarray (d->start[d->nsparse], sizeof (*d->v));
     memset (r.head, 0xff, d->nsparse * sizeof (*r.head));
     for (uint32_t i = 0; i < d->nsparse && rc == 0; i++)
         rc = reduce_row (&r, i);
     if (rc == 0) {
-        d->full = linalg_triangle (d->n - d->nsparse);
         reduce_full (&r);
         rc = factorise_full (d);
     }
@@ -351,7 +348,10 @@ struct direct *direct_create (const struct sparse *a, const double *w,
         find_order (d, a, keep);
         if (d->n - d->nsparse <= most) {
             sort_columns (d);
-            rc = factorise (d, a, w);
+            d->v = xarray (d->start[d->nsparse], sizeof (*d->v));
+            d->full = linalg_triangle (d->n - d->nsparse);
+            d->kept = xarray (d->nkept, sizeof (*d->kept));
+            rc = direct_renew (d, a, w);
         }
     }
     if (rc == 0)

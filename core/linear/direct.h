@@ -25,8 +25,14 @@ struct direct *direct_create (const struct sparse *a, const double *w,
                               const uint32_t *keep, size_t n, size_t most);
 void direct_destroy (struct direct *d);
 
+/* Factorise the same rows with other weights, in the same order. 0, or -1 with
+ * errno EDOM; then only destroy it.
+ */
+int direct_renew (struct direct *d, const struct sparse *a, const double *w);
+
 /* The Cholesky factor of what is left for those that are kept: a triangle
- * (linear/linalg), which belongs to d.
+ * (linear/linalg), which belongs to d. An unknown that no row joins to another
+ * may be given another weight there: its square is on the diagonal.
  */
 double *const *direct_kept (const struct direct *d);
 

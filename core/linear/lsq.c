@@ -492,9 +492,9 @@ struct lsq *lsq_create (const struct sparse *a, const double *w)
 }
 
 struct lsq *lsq_create_direct (const struct sparse *a, const double *w,
-                               size_t most)
+                               const uint32_t *keep, size_t n, size_t most)
 {
-    struct direct *d = direct_create (a, w, NULL, 0, most);
+    struct direct *d = direct_create (a, w, keep, n, most);
     struct lsq *q = d ? lsq_make (a, w) : NULL;
 
     if (q)
@@ -504,10 +504,17 @@ struct lsq *lsq_create_direct (const struct sparse *a, const double *w,
     return q;
 }
 
+double *const *lsq_kept (const struct lsq *q)
+{
+    return q->d ? direct_kept (q->d) : NULL;
+}
+
 int lsq_reweigh (struct lsq *q, const double *w)
 {
     if (weigh_rows (q, w) < 0)
         return -1;
+    if (q->d)
+        return direct_renew (q->d, q->a, w);
     if (q->f) {
         factor_destroy (q->f);
         q->f = factorise (q->a, w);

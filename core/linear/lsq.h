@@ -40,12 +40,17 @@ struct lsq;
 struct lsq *lsq_create (const struct sparse *a, const double *w);
 void lsq_destroy (struct lsq *q);
 
-/* The same, by the factor of A' W A: one iteration is enough. For its cost and
- * `most` see direct_create (linear/direct), which may refuse with errno E2BIG.
- * Not to be given other weights.
+/* The same, by the factor of A' W A: one iteration is enough. For its cost,
+ * keep[n] and `most` see direct_create (linear/direct), which may refuse with
+ * errno E2BIG.
  */
 struct lsq *lsq_create_direct (const struct sparse *a, const double *w,
-                               size_t most);
+                               const uint32_t *keep, size_t n, size_t most);
+
+/* What that factor leaves for the columns that are kept (direct_kept); NULL:
+ * there is no factor.
+ */
+double *const *lsq_kept (const struct lsq *q);
 
 /* Help the iteration with modes that few or bad rows may determine, a row each
  * over the columns (linear/coarse). Not needed with an exact inverse. It stops
@@ -53,9 +58,9 @@ struct lsq *lsq_create_direct (const struct sparse *a, const double *w,
  */
 void lsq_correct (struct lsq *q, const struct sparse *modes);
 
-/* Give the rows other weights, as lsq_create. The approximate inverse that makes
- * iterations few stays as it is: for weights of which most are alike. 0, or -1
- * with errno EDOM; then only destroy it.
+/* Give the rows other weights, as lsq_create. A factor is made anew; the
+ * approximate inverse that makes iterations few stays as it is: for weights of
+ * which most are alike. 0, or -1 with errno EDOM; then only destroy it.
  */
 int lsq_reweigh (struct lsq *q, const double *w);
 

@@ -98,7 +98,7 @@ static double sketched (const struct lsq *q, size_t n, uint32_t col)
 static void test_weak (const struct day *d)
 {
     struct lsq *plain = lsq_create (d->a, d->w), *q = lsq_create (d->a, d->w);
-    struct lsq *exact = lsq_create_direct (d->a, d->w, d->m);
+    struct lsq *exact = lsq_create_direct (d->a, d->w, NULL, 0, d->m);
     double *t = calloc (d->a->nrows, sizeof (*t));
     double *x = calloc (3 * d->m, sizeof (*x)), *y = x + d->m, *z = y + d->m;
     double off = 0, off_plain = 0, error, error_exact;

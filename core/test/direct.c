@@ -113,6 +113,14 @@ static void test_direct (size_t n, size_t rows, size_t step)
         free (column);
     }
     ok (most < 1e-10, "... the covariance of these: %.0e off", most);
+    for (size_t i = 0; i < p.a->nrows; i++)
+        p.w[i] *= 4;
+    memcpy (y, x, n * sizeof (*y));
+    worst = direct_renew (d, p.a, p.w);
+    direct_apply (d, 1, g, x, work, &product);
+    for (size_t i = 0; i < n; i++)
+        worst = fmax (worst, fabs (4 * x[i] - y[i]));
+    ok (worst < 1e-10, "... with other weights: %.0e off", worst);
     direct_destroy (d);
     problem_clear (&p);
     free (g);
@@ -167,7 +175,7 @@ static void test_solver (void)
     enum { N = 606 };
     struct problem p = problem_make (N, 3000);
     struct lsq *q = lsq_create (p.a, p.w);
-    struct lsq *f = lsq_create_direct (p.a, p.w, N);
+    struct lsq *f = lsq_create_direct (p.a, p.w, NULL, 0, N);
     static double x[2][N], c[2][3 * N], sketch[2][LSQ_LANES * N], b[3 * N];
     const double tolerances[] = { 1e-9, 1e-5 };
     double off;
@@ -193,7 +201,7 @@ static void test_solver (void)
     lsq_destroy (q);
     lsq_destroy (f);
     errno = 0;
-    ok (!lsq_create_direct (p.a, p.w, 10) && errno == E2BIG,
+    ok (!lsq_create_direct (p.a, p.w, NULL, 0, 10) && errno == E2BIG,
         "... is refused if it is much work");
     problem_clear (&p);
 }

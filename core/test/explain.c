@@ -15,6 +15,7 @@
 #include "core/samples/simulate.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"
+#include "util/sort.h"
 
 enum {
     NODES = 24,
@@ -88,7 +89,7 @@ static void job_model (struct job *job, struct model *m, bool baseline)
 {
     struct error err;
 
-    check (model_make (m, job->ps, &job->now, &job->before, baseline, &err)
+    check (model_make (m, job->ps, &job->now, &job->before, baseline, NULL, &err)
                    == 0
                && model_reweigh (m) == 0,
            &err);
@@ -109,7 +110,7 @@ static void expand (const struct sparse *a, size_t row, double *v)
 /* Factor of the precision before the job's samples. */
 static double *dense_prior (const struct model *m)
 {
-    const struct sparse *a = &m->prior;
+    const struct sparse *a = m->prior;
     double *k = linalg_matrix (a->ncols);
     double *v = treenet_alloc (a->ncols, sizeof (*v));
 
@@ -215,6 +216,91 @@ static void test_baseline (struct job *job)
     ok (sqrt (variance[1]) < 2 * NOISE_NS && sqrt (variance[0]) > 2 * NOISE_NS,
         "an RTT is expected within %.0f ns, without a baseline %.0f ns",
         sqrt (variance[1]), sqrt (variance[0]));
+}
+
+/* Loopbacks of all hosts, in a run. */
+static void loop_back (struct job *job, struct model_run *run, double ns)
+{
+    size_t n = pathset_size (job->ps);
+
+    run->loopback = treenet_alloc (n, sizeof (*run->loopback));
+    run->nloopbacks = n;
+    for (uint32_t i = 0; i < n; i++)
+        run->loopback[i] = (struct link_loopback){
+            pathset_end_link (job->ps, i), { .ns = ns + i % 3, .sd = 1 + ns / 500 }
+        };
+    qsort (run->loopback, n, sizeof (*run->loopback), compare_u32);
+}
+
+/* The greatest difference of two models of the same rows. */
+static double difference (const struct model *a, const struct model *b)
+{
+    size_t rows = a->nrows, n = model_unknowns (a);
+    double *p = treenet_alloc (4 * rows, sizeof (*p));
+    double *u = treenet_alloc (n, sizeof (*u)), worst = 0;
+
+    for (size_t i = 0; i < rows; i++)
+        p[i] = i % 7;
+    model_whiten (a, p, 1, MODEL_EXACT, p + rows);
+    model_whiten (b, p, 1, MODEL_EXACT, p + 2 * rows);
+    for (size_t i = 0; i < n; i++)
+        worst = fmax (worst, fabs (a->expected[i] - b->expected[i]));
+    for (size_t i = 0; i < rows; i++) {
+        worst = fmax (worst, fabs (p[rows + i] - p[2 * rows + i]));
+        memset (p + 3 * rows, 0, rows * sizeof (*p));
+        p[3 * rows + i] = 1;
+        model_transpose (a, p + 3 * rows, u);
+        worst = fmax (worst, fabs (model_prior_variance (a, u)
+                                   / model_prior_variance (b, u) - 1));
+    }
+    free (p);
+    free (u);
+    return worst;
+}
+
+/* What a first judgement leaves to a second one, of more rows and other
+ * loopbacks, gives what is worked out anew; of another baseline nothing is used.
+ */
+static void test_last (struct job *job)
+{
+    struct model last = { 0 }, first, second, anew;
+    struct model_run early = job->now, late = job->now, before = job->before;
+    struct observation was;
+    struct error err;
+
+    early.obs.n -= 5;
+    loop_back (job, &before, 900);
+    loop_back (job, &early, 910);
+    loop_back (job, &late, 940);
+    before.obs = job->before.obs;
+    check (model_make (&first, job->ps, &early, &before, 1, &last, &err) == 0,
+           &err);
+    model_clear (&first);
+    check (model_make (&second, job->ps, &late, &before, 1, &last, &err) == 0
+               && model_make (&anew, job->ps, &late, &before, 1, NULL, &err) == 0
+               && model_reweigh (&second) == 0 && model_reweigh (&anew) == 0,
+           &err);
+    ok (second.before == last.before && anew.before != last.before,
+        "a second judgement takes what the first worked out");
+    ok (difference (&second, &anew) < 1e-6, "... it is the same: %.0e off",
+        difference (&second, &anew));
+    model_clear (&second);
+    model_clear (&anew);
+    was = before.obs.v[1];
+    before.obs.v[1].rtt_ns += 1;
+    check (model_make (&second, job->ps, &late, &before, 1, &last, &err) == 0,
+           &err);
+    ok (second.before != last.before, "... not if the baseline differs");
+    model_clear (&second);
+    before.obs.v[1] = was;
+    check (model_make (&second, job->ps, &late, &before, 0, &last, &err) == 0,
+           &err);
+    ok (second.before != last.before, "... or without one");
+    model_clear (&second);
+    model_clear (&last);
+    free (before.loopback);
+    free (early.loopback);
+    free (late.loopback);
 }
 
 /*
@@ -383,6 +469,7 @@ int main (void)
     test_model (&job, false);
     test_model (&job, true);
     test_baseline (&job);
+    test_last (&job);
     test_causes (&job);
     test_info (&job);
     job_close (&job);
