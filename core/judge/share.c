@@ -15,7 +15,7 @@
  * Messages that wait elsewhere on their way must not count for this. So both
  * kinds are divided between links, by the likeliest rates of links whose sums are
  * the rates of rows (L. A. Shepp, Y. Vardi 1982). Which of the links that mostly
- * come together it was is a guess: what waited at any of them counts against.
+ * come together it was is a guess: the odds are those of all of them together.
  *
  * A processor that sleeps delays messages, too, and likewise those of the host to
  * itself: messages of a host whose loopbacks were slow at two times are not
@@ -229,8 +229,8 @@ static double *divide (const struct share_work *w, int limit, int kind)
     return rate;
 }
 
-/* How many of the messages across link k it made slow itself, and how many waited
- * in between at it or at links that at least half of them cross as well.
+/* How many of the messages across link k were slow, and how many in between, by
+ * it or by links that at least half of them cross as well.
  */
 static void own_messages (struct share_work *w, size_t k, int limit,
                           double own[KINDS])
@@ -249,11 +249,11 @@ static void own_messages (struct share_work *w, size_t k, int limit,
         for (size_t e = a->start[i]; e < a->start[i + 1] && crosses; e++)
             both[a->col[e]] += w->counted[i].sent;
     }
-    own[SLOW] = w->rate[limit][SLOW][k] * both[k];
-    own[BETWEEN] = 0;
+    own[SLOW] = own[BETWEEN] = 0;
     for (size_t l = 0; l < w->m; l++)
         if (2 * both[l] >= both[k])
-            own[BETWEEN] += w->rate[limit][BETWEEN][l] * both[l];
+            for (int kind = 0; kind < KINDS; kind++)
+                own[kind] += w->rate[limit][kind][l] * both[l];
     free (both);
 }
 
