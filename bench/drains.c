@@ -12,7 +12,8 @@
  * prolog/audit/partners selects from the idle hosts, IDLE per cent (30) of all
  * others. Every 20 minutes other hosts are idle. Like the service, the trial
  * waits up to an hour for partners that resolve the suspects. While the policy
- * waits for no host, the faulty host's next job is audited. There are up to
+ * waits for no host, idle ones are audited as the sweep chooses them if a cable
+ * is doubted, else the faulty host's next job. There are up to
  * four audits, 20 minutes apart. Planner, judge, ledger, facts and policy are
  * those of the audit service, with the defaults of pmm.conf, but Action=drain.
  *
@@ -52,6 +53,7 @@
 #include "prolog/act/facts.h"
 #include "prolog/audit/partners.h"
 #include "prolog/serve/duty.h"
+#include "prolog/serve/sweep.h"
 #include "report/words.h"
 #include "util/alloc.h"
 #include "util/json.h"
@@ -380,6 +382,45 @@ static bool count_drains (const struct trial *t, const struct decisions *d,
     return right || wrong;
 }
 
+/* The idle hosts that the sweep chooses because a cable is doubted; 0: none. */
+static size_t draw_sweep (struct trial *t, const char **host)
+{
+    struct service service = { .ledger = t->ledger, .fabric = t->f,
+                               .site = t->site };
+    int64_t now = t->now + APART_S;
+    struct sweep_input in = { .now = now, .every_s = now, .hosts = SWEEP_HOSTS,
+                              .seed = rng_next (&t->truth.rng) };
+    const char **idle = xcalloc (t->f->nhosts, sizeof (*idle));
+    struct sweep_plan plan;
+    struct error err;
+    int64_t *ages = need (service_ages (&service, now, &err), &err);
+    size_t n = 0;
+    bool doubted = false;
+
+    for (size_t l = 0; l < t->f->nlinks; l++) {
+        doubted |= ages[l] == SWEEP_DOUBTED;
+        ages[l] = ages[l] == SWEEP_DOUBTED ? ages[l] : now;
+    }
+    for (size_t i = 0; i < t->f->nhosts && doubted; i++)
+        if (rng_below (&t->truth.rng, 100) < args.idle)
+            idle[n++] = t->f->host[i].name;
+    if (n > 1) {
+        in.ps = need (fabric_pathset (t->f, idle, n, &err), &err);
+        in.measured = ages;
+        if (sweep_choose (&plan, &in, &err) < 0)
+            die (&err);
+        for (n = 0; n < plan.n; n++)
+            host[n] = t->f->host[fabric_find_host (
+                                     t->f, pathset_endpoint (in.ps, plan.endpoint[n])
+                                               ->host)].name;
+        sweep_clear (&plan);
+        pathset_destroy (in.ps);
+    }
+    free (idle);
+    free (ages);
+    return n > 1 ? n : 0;
+}
+
 /* Note which cables staff are told of. */
 static void note_told (struct trial *t)
 {
@@ -437,8 +478,10 @@ static void run_audits (struct trial *t, const char **host, size_t n,
         struct verdict *v;
         struct error err;
 
-        if (k > 1)
-            n = w ? await_partners (t, w, host, sums) : draw_job (t, host);
+        if (k > 1 && w)
+            n = await_partners (t, w, host, sums);
+        else if (k > 1 && (n = draw_sweep (t, host)) == 0)
+            n = draw_job (t, host);
         ps = need (fabric_pathset (t->f, host, n, &err), &err);
         if (k == 1)
             strike (t, ps, host);

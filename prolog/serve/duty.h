@@ -194,6 +194,18 @@ int duty_notify (struct service *s, struct error *err);
 json_t *service_cables (struct service *s, bool all, int64_t now,
                         struct error *err);
 
+/* since [links]: when the newest audit was begun that says such a thing of the
+ * cable, if no other one has confirmed it or found it clean. 0, or -1 with err.
+ */
+int service_doubted (struct service *s, int64_t now, int64_t *since,
+                     struct error *err);
+
+/* When each link was last measured, as for a sweep (serve/sweep), which takes one
+ * that is doubted for that ConfirmAfter later, and as long as it is doubted after
+ * twice the time again. NULL with err; the caller frees it.
+ */
+int64_t *service_ages (struct service *s, int64_t now, struct error *err);
+
 /* Keep what the policy decided, for duty_notify. */
 void notify_decisions (struct service *s, const struct decisions *d);
 

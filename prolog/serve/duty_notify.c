@@ -205,54 +205,104 @@ static const json_t *row_of (const json_t *rows, int64_t id)
     return NULL;
 }
 
-/* How many of these audits, the newest first, FAIL the link since one found it
- * clean; *first is the oldest of them. 0 if no two confirm each other, as for a
- * host end: ConfirmAfter apart, with different leaders, and no older than
- * ConfirmWithin. -1 with err.
+/* The audits that FAIL a link since one found it clean. */
+struct link_fails {
+    int64_t first;      /* the oldest; */
+    int64_t newest_s;   /* when the newest was begun */
+    int times;
+    bool confirmed;     /* two are ConfirmAfter apart, with different leaders */
+};
+
+/* Of these audits, the newest first, those that are no older than ConfirmWithin:
+ * as for a host end. 0, or -1 with err.
  */
-static int times_failed (struct service *s, const json_t *audits,
-                         const char *link, int64_t now, int64_t *first,
-                         struct error *err)
+static int find_fails (struct service *s, const json_t *audits,
+                       const char *link, int64_t now, struct link_fails *f,
+                       struct error *err)
 {
-    int64_t within = now - s->site.confirm_within_ms / 1000;
+    int64_t within = now - s->site.confirm_within_ms / 1000, oldest;
     size_t n = json_array_size (audits), end = 0;
     json_t *found = NULL, *crossed = NULL;
     const json_t *new = NULL;
-    bool confirmed = false;
-    int times = -1;
 
+    *f = (struct link_fails){ 0 };
     while (end < n && json_int (json_array_get (audits, end), "begun", 0)
                           >= within)
         end++;
     if (end == 0)
         return 0;
-    *first = json_int (json_array_get (audits, end - 1), "id", 0);
-    if ((found = ledger_found (s->ledger, *first, link, err)))
-        crossed = ledger_link_audits (s->ledger, *first, link, "", err);
-    if (crossed)
-        times = 0;
+    oldest = json_int (json_array_get (audits, end - 1), "id", 0);
+    if ((found = ledger_found (s->ledger, oldest, link, err)))
+        crossed = ledger_link_audits (s->ledger, oldest, link, "", err);
     for (size_t i = 0; crossed && i < end; i++) {
         const json_t *row = json_array_get (audits, i);
         int64_t id = json_int (row, "id", 0);
         const json_t *seen = row_of (found, id);
         const char *led = json_text (row, "leader");
 
-        if (!seen && row_of (crossed, id) && times > 0)
+        if (!seen && row_of (crossed, id) && f->times > 0)
             break; /* clean, or not judged: not seen without a break */
         if (!seen || !json_int (seen, "fail", 0))
             continue;
-        times++;
-        *first = id;
-        if (!new)
+        f->times++;
+        f->first = id;
+        if (!new) {
             new = row;
-        confirmed |= json_int (new, "begun", 0) - json_int (row, "begun", 0)
-                             >= s->site.confirm_after_ms / 1000
-                     && *led && *json_text (new, "leader")
-                     && strcmp (led, json_text (new, "leader")) != 0;
+            f->newest_s = json_int (row, "begun", 0);
+        }
+        f->confirmed |= f->newest_s - json_int (row, "begun", 0)
+                                >= s->site.confirm_after_ms / 1000
+                        && *led && *json_text (new, "leader")
+                        && strcmp (led, json_text (new, "leader")) != 0;
     }
     json_decref (found);
     json_decref (crossed);
-    return times < 0 || confirmed ? times : 0;
+    return crossed ? 0 : -1;
+}
+
+/* Whether one audit is not enough to tell of such a finding: others' traffic
+ * looks like a slow cable for a while.
+ */
+static bool needs_two (const json_t *row)
+{
+    const char *kind = json_text (row, "kind");
+
+    return !strcmp (json_text (row, "basis"), finding_basis_name (BASIS_SLOW))
+           || !strcmp (kind, finding_kind_name (FINDING_SWITCH_LINK))
+           || !strcmp (kind, finding_kind_name (FINDING_SWITCH));
+}
+
+/* The newest audits, if there are rows to compare with them. */
+static json_t *newest_audits (struct service *s, json_t *rows,
+                              struct error *err)
+{
+    return json_array_size (rows) > 0
+               ? ledger_list (s->ledger, LEDGER_AUDITS, AUDITS, 0, err)
+               : json_incref (rows);
+}
+
+int service_doubted (struct service *s, int64_t now, int64_t *since,
+                     struct error *err)
+{
+    json_t *rows = ledger_list (s->ledger, LEDGER_FAILS, 0, 0, err);
+    json_t *audits = newest_audits (s, rows, err);
+    int rc = audits ? 0 : -1;
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row) {
+        uint32_t link = fabric_find_link (s->fabric, json_text (row, "link"));
+        struct link_fails f;
+
+        if (rc < 0 || link == FABRIC_NONE || !needs_two (row))
+            continue;
+        rc = find_fails (s, audits, json_text (row, "link"), now, &f, err);
+        if (rc == 0 && f.times > 0 && !f.confirmed)
+            since[link] = f.newest_s;
+    }
+    json_decref (audits);
+    json_decref (rows);
+    return rc;
 }
 
 /* What is wrong and, unless it is for a list, what to do. */
@@ -285,10 +335,7 @@ json_t *service_cables (struct service *s, bool all, int64_t now,
                         struct error *err)
 {
     json_t *rows = ledger_list (s->ledger, LEDGER_FAILS, 0, 0, err);
-    json_t *audits = json_array_size (rows) > 0
-                         ? ledger_list (s->ledger, LEDGER_AUDITS, AUDITS, 0,
-                                        err)
-                         : json_incref (rows);
+    json_t *audits = newest_audits (s, rows, err);
     json_t *list = audits ? xcheck (json_array ()) : NULL, *last = NULL;
     int64_t audit = 0, finding = -1;
     struct verdict *v = NULL;
@@ -296,32 +343,26 @@ json_t *service_cables (struct service *s, bool all, int64_t now,
     size_t i;
 
     json_array_foreach (rows, i, row) {
-        const char *kind = json_text (row, "kind");
         const char *link = json_text (row, "link");
         const json_t *excess = json_object_get (row, "excess_ns");
-        const char *basis = json_text (row, "basis");
-        bool slow = !strcmp (basis, finding_basis_name (BASIS_SLOW));
-        bool twice = slow || !strcmp (kind, finding_kind_name (
-                                                FINDING_SWITCH_LINK))
-                     || !strcmp (kind, finding_kind_name (FINDING_SWITCH));
+        bool twice = needs_two (row);
         char words[WORDS], seen[80] = "", much[32] = "", *says;
         const struct finding *x;
-        int64_t first;
+        struct link_fails f;
         json_t *key;
-        int times;
 
         if (!list || (!all && !twice))
             continue;
         if (twice) {
-            times = times_failed (s, audits, link, now, &first, err);
-            if (times < 0) {
+            if (find_fails (s, audits, link, now, &f, err) < 0) {
                 json_decref (list);
                 list = NULL;
+                continue;
             }
-            if (times <= 0)
+            if (!f.confirmed)
                 continue;
             snprintf (seen, sizeof (seen), ", as in %s since audit %" PRId64,
-                      COUNTED ((uint64_t)times - 1, "more audit"), first);
+                      COUNTED ((uint64_t)f.times - 1, "more audit"), f.first);
         }
         key = key_json ("cable:%s", link);
         if (last && audit == json_int (row, "audit", 0)

@@ -5,7 +5,8 @@
  * is due, the sweep searches for links that all audits together leave
  * undetermined. It does so at most once an hour (OPEN_EVERY_S), because it
  * reads all measurements. A slow link was measured too, so it is not one of
- * them.
+ * them. A cable between switches that one audit FAILs is due at once: staff are
+ * told when another one confirms it.
  *
  * Nodes that a job has just left are kept for the audit of that job, which
  * waits until all of them are idle. A node that is idle in Slurm but does not
@@ -25,7 +26,7 @@
 #include "util/clock.h"
 #include "util/json.h"
 
-enum { HOSTS = 64, OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };
+enum { OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };
 
 /* The endpoints of idle nodes. Return 1, 0 if there are fewer than two, or -1
  * with err.
@@ -58,16 +59,24 @@ static int find_idle (struct service *s, int64_t now, struct pathset **ps,
     return rc;
 }
 
-/* When each link was last measured; NULL with err. */
-static int64_t *find_ages (struct service *s, struct error *err)
+int64_t *service_ages (struct service *s, int64_t now, struct error *err)
 {
     json_t *ages = ledger_list (s->ledger, LEDGER_AGES, 0, 0, err);
     size_t n = s->fabric->nlinks;
-    int64_t *measured = ages ? xarray (n, sizeof (*measured)) : NULL;
+    int64_t *measured = NULL, *since = xcalloc (n, sizeof (*since));
 
-    for (size_t i = 0; i < n && ages; i++)
-        measured[i] = json_int (ages, s->fabric->link[i].id, SWEEP_NEVER);
+    if (ages && service_doubted (s, now, since, err) == 0)
+        measured = xarray (n, sizeof (*measured));
+    for (size_t i = 0; i < n && measured; i++) {
+        int64_t last = json_int (ages, s->fabric->link[i].id, SWEEP_NEVER);
+        int64_t wait = s->site.confirm_after_ms / 1000;
+
+        if (since[i] > 0 && last > since[i] + wait)
+            wait = last - since[i];
+        measured[i] = since[i] > 0 && now - last >= wait ? SWEEP_DOUBTED : last;
+    }
     json_decref (ages);
+    free (since);
     return measured;
 }
 
@@ -126,7 +135,7 @@ int duty_sweep (struct service *s, struct error *err)
     struct sweep_input in = {
         .now = now,
         .every_s = s->site.audit_every_ms / 1000,
-        .hosts = HOSTS,
+        .hosts = SWEEP_HOSTS,
         .seed = (uint64_t)now,
     };
     int64_t *measured = NULL;
@@ -137,7 +146,7 @@ int duty_sweep (struct service *s, struct error *err)
     if (rc > 0)
         rc = find_idle (s, now, &in.ps, err);
     if (rc > 0) {
-        in.measured = measured = find_ages (s, err);
+        in.measured = measured = service_ages (s, now, err);
         rc = measured ? choose (s, &in, err) : -1;
         if (rc == 0 && llabs (now - s->looked) >= OPEN_EVERY_S) {
             s->looked = now;

@@ -39,6 +39,7 @@ enum {
 
 #define SOON 0.75      /* of every_s */
 #define AGE_MAX 1e6    /* never measured */
+#define AGE_DOUBTED 1e7
 #define OLDEST 8       /* power of a due link's weight, in the first pair */
 #define CONVERGED 1e-7 /* of the gradient */
 
@@ -102,10 +103,12 @@ void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
 struct idle_host {
     uint32_t first, end;
     double own; /* the weight of its own links, and a random bit of it */
+    bool chosen;
 };
 
 struct sweep_choice {
     const struct sweep_input *in;
+    bool doubts; /* of a link that is due */
     const struct network *net;
     struct sweep_plan *out;
     struct rng rng;
@@ -125,10 +128,14 @@ static int weigh_links (struct sweep_choice *c, struct error *err)
     const uint32_t *link = pathset_links (in->ps, &m, err);
 
     for (size_t j = 0; j < m && link; j++) {
-        double age = ((double)in->now - (double)in->measured[link[j]])
-                     / (double)in->every_s;
+        int64_t measured = in->measured[link[j]];
+        double age = ((double)in->now - (double)measured) / (double)in->every_s;
 
-        c->weight[link[j]] = age < 0 ? 1 : age < SOON ? 0 : fmin (age, AGE_MAX);
+        c->weight[link[j]] = measured == SWEEP_DOUBTED ? AGE_DOUBTED
+                             : age < 0                 ? 1
+                             : age < SOON              ? 0
+                                                       : fmin (age, AGE_MAX);
+        c->doubts |= measured == SWEEP_DOUBTED;
         c->out->due += c->weight[link[j]] >= 1;
     }
     return link ? 0 : -1;
@@ -248,7 +255,9 @@ static int find_pair (struct sweep_choice *c, uint32_t pair[2],
     return best > 0;
 }
 
-/* Whether a pair adds something; -1 with err. Its links then weigh nothing. */
+/* Whether a pair adds something; -1 with err. Its links then weigh nothing, but
+ * one that is doubted: many pairs tell it from others.
+ */
 static int adds (struct sweep_choice *c, uint32_t a, uint32_t b,
                  struct error *err)
 {
@@ -257,10 +266,11 @@ static int adds (struct sweep_choice *c, uint32_t a, uint32_t b,
     bool any = is_open (c, arc, hops);
 
     for (int i = 0; i < hops; i++) {
-        double *weight = &c->weight[arc_link (arc[i])];
+        uint32_t link = arc_link (arc[i]);
 
-        any |= *weight > 0;
-        *weight = 0;
+        any |= c->weight[link] > 0;
+        if (c->in->measured[link] != SWEEP_DOUBTED)
+            c->weight[link] = 0;
     }
     return hops < 0 ? -1 : any;
 }
@@ -273,8 +283,8 @@ static bool has (const struct idle_host *h, uint32_t endpoint)
 /* Choose a host if it adds something by its paths to and from the chosen hosts,
  * or among its own rails; or in any case.
  */
-static int add_host (struct sweep_choice *c, const struct idle_host *h,
-                     bool always, struct error *err)
+static int add_host (struct sweep_choice *c, struct idle_host *h, bool always,
+                     struct error *err)
 {
     struct sweep_plan *out = c->out;
     size_t n = out->n;
@@ -292,6 +302,7 @@ static int add_host (struct sweep_choice *c, const struct idle_host *h,
     if (always) {
         out->n = n;
         out->hosts++;
+        h->chosen = true;
     }
     return 0;
 }
@@ -301,13 +312,16 @@ static int choose (struct sweep_choice *c, struct error *err)
     uint32_t pair[2] = { 0 };
     int rc = c->out->due > 0 || c->in->unknown ? find_pair (c, pair, err) : 0;
 
-    /* the hosts of the first pair, then the others */
-    for (int turn = 0; turn < 2 && rc > 0; turn++)
+    /* the hosts of the first pair, then others that add something; then any, if
+     * a link is doubted, to tell it from its neighbours
+     */
+    for (int turn = 0; turn < (c->doubts ? 3 : 2) && rc > 0; turn++)
         for (size_t k = 0; k < c->nhosts && c->out->hosts < c->in->hosts; k++) {
-            const struct idle_host *h = &c->host[k];
+            struct idle_host *h = &c->host[k];
             bool first = has (h, pair[0]) || has (h, pair[1]);
 
-            if (first == (turn == 0) && add_host (c, h, first, err) < 0)
+            if (!h->chosen && (first || turn > 0)
+                && add_host (c, h, turn != 1, err) < 0)
                 return -1;
         }
     return rc < 0 ? -1 : 0;

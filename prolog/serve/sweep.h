@@ -10,7 +10,8 @@
  *
  * Hosts are added to the audit as long as each adds something. A link that will
  * be due soon is measured too if its host is idle, but it does not start an
- * audit.
+ * audit. A link that is doubted comes before all others, and is crossed by as
+ * many pairs as there is room for.
  */
 #ifndef PROLOG_SWEEP_H
 #define PROLOG_SWEEP_H
@@ -23,12 +24,16 @@
 #include "util/error.h"
 
 #define SWEEP_NEVER INT64_MIN
+#define SWEEP_DOUBTED (INT64_MIN + 1)
+
+enum { SWEEP_HOSTS = 64 }; /* of the service's sweeps, at most */
 
 /* All borrowed. Link ids are those of the network. */
 struct sweep_input {
     struct pathset *ps;      /* all endpoints of idle hosts, and no others, each
                                 host's together */
-    const int64_t *measured; /* [links] time of the newest; SWEEP_NEVER */
+    const int64_t *measured; /* [links] time of the newest; SWEEP_NEVER;
+                                SWEEP_DOUBTED: an audit found it slow */
     const double *unknown;   /* [links] of sweep_unknown; NULL: do not search
                                 for unresolved links */
     int64_t now;

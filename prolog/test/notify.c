@@ -16,6 +16,7 @@
 #include "core/plan/plan.h"
 #include "core/samples/simulate.h"
 #include "ibquery/model/generate.h"
+#include "prolog/serve/sweep.h"
 #include "tests/tap.h"
 
 static struct error err;
@@ -181,6 +182,18 @@ static void fail (struct pathset *ps, struct plan *plan, const char *links,
     free (latency);
 }
 
+/* Whether the sweep measures a switch cable again, so long ago. */
+static bool is_doubted (int64_t ago)
+{
+    int64_t *age = service_ages (&service, time (NULL) - ago, &err);
+    bool any = false;
+
+    for (size_t i = 0; i < service.fabric->nlinks && age; i++)
+        any |= age[i] == SWEEP_DOUBTED;
+    free (age);
+    return any;
+}
+
 static void test_cables (void)
 {
     struct plan_options opts = { .extra_rounds = 2, .seed = 1 };
@@ -197,13 +210,17 @@ static void test_cables (void)
     fail (ps, plan, "20", "h0002", 8000);
     ok (settle () && count ("cable|") == 0,
         "a switch cable does: not told by one audit");
+    ok (!is_doubted (7500) && is_doubted (7300),
+        "... it is due after ConfirmAfter");
     fail (ps, plan, "20", "h0002", 7900);
     ok (settle () && count ("cable|") == 0,
         "... nor by another that follows at once");
     fail (ps, plan, "20", "h0002", 7000);
-    ok (settle () && count ("cable|") == 0, "... nor by one leader's");
+    ok (settle () && count ("cable|") == 0 && is_doubted (6000),
+        "... nor by one leader's");
     fail (ps, plan, "", "h0001", 6900);
     fail (ps, plan, "W20", "h0003", 6800);
+    ok (!is_doubted (0), "... nor due if one finds it clean");
     fail (ps, plan, "20", "h0001", 5900);
     ok (settle () && count ("cable|") == 0,
         "... nor if one finds it clean, and one WARNs");
@@ -216,6 +233,7 @@ static void test_cables (void)
                       "repair: pmm ledger rebase CABLE; audit 8, as in 1 more "
                       "audit since audit 7, +412 ns|") == 1,
         "... but by two that confirm each other");
+    ok (!is_doubted (0), "... and then it is not due");
     fail (ps, plan, "01", "h0003", 4000);
     ok (settle () && count ("cable|") == 1,
         "... which is one with what another audit says of the same");

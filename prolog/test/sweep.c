@@ -411,7 +411,8 @@ static void test_table (void)
         { "by two hosts at most", 20, SWEEP_NEVER, 2, 1, 2 },
         { "by one is none", 20, SWEEP_NEVER, 1, 0, 0 },
         { "of the future", 20, NOW + 1, 8, 1, 2 },
-        { "the least that is", 20, INT64_MIN + 1, 8, 1, 2 },
+        { "the least that is", 20, INT64_MIN + 2, 8, 1, 2 },
+        { "one that is doubted, by many", 20, SWEEP_DOUBTED, 8, 1, 8 },
     };
     struct tablenet *net = tablenet_fattree (4, 3, TABLE_DMODK, 1);
     struct site s;
