@@ -24,7 +24,6 @@ RoundTrip=2500
 WarnExcess=20000
 FailExcess=30000
 Timeout=100
-Repeats=5
 END
 cat >inside <<'END'
 hosts=(h0001 h0002)

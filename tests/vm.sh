@@ -78,6 +78,7 @@ ready ()
     for ((tries = 0; tries < 10000; tries++)); do
         ! rdma resource show qp link "${device[$1]}" 2>/dev/null \
             | grep -q "type UD state RTS .*pid ${pid[$1]} " || return 0
+        kill -0 "${pid[$1]}" 2>/dev/null || break
         sleep 0.01
     done
     echo "$1 does not get ready" >&2
