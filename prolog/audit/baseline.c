@@ -224,42 +224,46 @@ struct baseline *site_baseline_make (const struct site_baseline *site, size_t n,
     return without_resets (site, make (site, n, err), err);
 }
 
-/* Whether a file has these bytes; one that is missing or cannot be trusted has
- * others.
- */
-static bool has_bytes (const char *path, const char *bytes, size_t len)
+/* Fail as soon as what is written is not what the file has. */
+static ssize_t compare_written (void *was, const char *bytes, size_t n)
 {
-    FILE *fp = file_open_trusted (path, geteuid (), NULL);
-    char part[4096];
-    bool same = fp != NULL;
-    size_t n;
+    char part[BUFSIZ];
 
-    while (same && (n = fread (part, 1, sizeof (part), fp)) > 0) {
-        same = n <= len && memcmp (part, bytes, n) == 0;
-        bytes += n;
-        len -= n;
+    for (size_t at = 0, more; at < n; at += more) {
+        more = n - at < sizeof (part) ? n - at : sizeof (part);
+        if (fread (part, 1, more, was) != more
+            || memcmp (part, bytes + at, more) != 0)
+            return 0;
     }
-    file_close_input (fp);
-    return same && len == 0;
+    return (ssize_t)n;
+}
+
+/* Whether the file has the same; one that is missing or cannot be trusted has
+ * not.
+ */
+static bool has_same (const char *path, const struct baseline *b)
+{
+    static const cookie_io_functions_t io = { .write = compare_written };
+    FILE *was = file_open_trusted (path, geteuid (), NULL);
+    FILE *fp = was ? xcheck (fopencookie (was, "w", io)) : NULL;
+    bool same = fp && baseline_write (b, fp, NULL) == 0;
+
+    same = fp && fclose (fp) == 0 && same && fgetc (was) == EOF;
+    file_close_input (was);
+    return same;
 }
 
 int site_baseline_put (const struct baseline *b, const char *path,
                        struct error *err)
 {
-    char *text = NULL;
-    size_t len;
-    FILE *fp = xcheck (open_memstream (&text, &len));
     struct outfile *out;
-    int rc = baseline_write (b, fp, err);
 
-    xcheck (fclose (fp) == 0 ? text : NULL);
-    if (rc == 0 && !has_bytes (path, text, len)) {
-        if ((out = file_create_public (path, err)))
-            fwrite (text, 1, len, file_stream (out)); /* file_commit checks */
-        rc = !out || file_commit (out, err) < 0 ? -1 : 1;
-    }
-    free (text);
-    return rc;
+    if (has_same (path, b))
+        return 0;
+    if (!(out = file_create_public (path, err)))
+        return -1;
+    baseline_write (b, file_stream (out), NULL); /* file_commit checks */
+    return file_commit (out, err) < 0 ? -1 : 1;
 }
 
 int site_baseline_update (const struct site_baseline *site, struct error *err)
