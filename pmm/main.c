@@ -224,9 +224,6 @@ static void add_baseline (struct inputs *in, const char *path)
     in->base = newer ? need (baseline_merge (newer, b, 0, fabric_resolve,
                                              in->fabric, &fault))
                      : b;
-    if (newer)
-        baseline_destroy (b);
-    baseline_destroy (newer);
 }
 
 /* Open the verb's inputs, run it and commit its output. */

@@ -11,11 +11,15 @@
 #include "util/sort.h"
 #include "util/text.h"
 
+enum { CROSSING_MAX = 5, CROSSINGS_MIN = 32 }; /* bytes */
+
 struct baseline *baseline_create (struct pathset *ps)
 {
     struct baseline *b = xcalloc (1, sizeof (*b));
 
     b->ps = ps;
+    b->nlinks = pathset_network (ps)->nlinks;
+    b->crossed = xcalloc (b->nlinks, sizeof (*b->crossed));
     return b;
 }
 
@@ -27,7 +31,9 @@ void baseline_destroy (struct baseline *b)
     free (b->run);
     free (b->row);
     free (b->loopback);
-    free (b->link);
+    for (size_t l = 0; l < b->nlinks; l++)
+        free (b->crossed[l].v);
+    free (b->crossed);
     free (b->flow_ns);
     free (b);
 }
@@ -69,32 +75,25 @@ static void add_loopback (struct baseline *b, uint32_t end,
     b->loopback[b->nloopbacks++] = (struct baseline_loopback){ end, time };
 }
 
-/* Add flows to the last row. */
-static void add_row_flows (struct baseline *b, const double *ns, uint32_t n)
+static void add_flow_times (struct baseline *b, const double *ns, size_t n)
 {
-    struct baseline_row *row = &b->row[b->nrows - 1];
-
-    if (row->nflows == 0)
-        row->flow = (uint32_t)b->nflows;
-    for (uint32_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         b->flow_ns = xgrow (b->flow_ns, b->nflows, sizeof (*b->flow_ns));
         b->flow_ns[b->nflows++] = ns[i];
     }
-    row->nflows += n;
 }
 
-/* Add a row, without flows. */
-static void add_row (struct baseline *b, const struct baseline_row *row,
-                     const uint32_t *link)
+void baseline_cross (struct baseline *b, uint32_t link, uint32_t row)
 {
-    b->row = xgrow (b->row, b->nrows, sizeof (*b->row));
-    b->row[b->nrows] = *row;
-    b->row[b->nrows].nflows = 0;
-    b->row[b->nrows++].link = (uint32_t)b->nlinks;
-    for (uint32_t k = 0; k < row->nlinks; k++) {
-        b->link = xgrow (b->link, b->nlinks, sizeof (*b->link));
-        b->link[b->nlinks++] = link[k];
-    }
+    struct baseline_crossings *c = &b->crossed[link];
+    uint32_t more = row - c->last;
+
+    if (c->room - c->n < CROSSING_MAX)
+        c->v = xrealloc (c->v, c->room += c->room / 2 + CROSSINGS_MIN, 1);
+    for (; more >> 7; more >>= 7)
+        c->v[c->n++] = (uint8_t)(more | 0x80);
+    c->v[c->n++] = (uint8_t)more;
+    c->last = row;
 }
 
 /* Both directions of a pair are next to each other. */
@@ -194,11 +193,16 @@ int baseline_add (struct baseline *b, const struct samples *s, int64_t audit,
             break;
         measured[row.a] = measured[row.b] = true;
         row.nlinks = (uint8_t)crossed.n;
+        row.flow = (uint32_t)b->nflows;
         set_median (&medians, &row);
-        add_row (b, &row, crossed.link);
+        for (size_t l = 0; l < crossed.n; l++)
+            baseline_cross (b, crossed.link[l], (uint32_t)b->nrows);
         for (; k < n && pair_key (spread[k]->a, spread[k]->b) <= key; k++)
             if (pair_key (spread[k]->a, spread[k]->b) == key)
-                add_row_flows (b, spread[k]->flow_ns, spread[k]->nflows);
+                add_flow_times (b, spread[k]->flow_ns, spread[k]->nflows);
+        row.nflows = (uint32_t)b->nflows - row.flow;
+        b->row = xgrow (b->row, b->nrows, sizeof (*b->row));
+        b->row[b->nrows++] = row;
         i += o.v[i].oneway;
     }
     observe_loopbacks (s, ends, time);
@@ -229,15 +233,44 @@ struct baseline *baseline_of (const struct samples *s, const struct pathset *ps,
  * Reading rows
  */
 
+bool baseline_next (struct baseline_walk *w)
+{
+    size_t at = w->at;
+    uint64_t more = 0;
+    bool ends = false;
+
+    for (int shift = 0; !ends && shift < 35 && at < w->n; shift += 7) {
+        more |= (uint64_t)(w->v[at] & 0x7f) << shift;
+        ends = w->v[at++] < 0x80;
+    }
+    if (!ends || more > UINT32_MAX - w->row)
+        return false;
+    w->at = at;
+    w->row += (uint32_t)more;
+    return true;
+}
+
 uint32_t *baseline_times (const struct baseline *b)
 {
-    uint32_t *times
-        = xcalloc (pathset_network (b->ps)->nlinks, sizeof (*times));
+    uint32_t *times = xcalloc (b->nlinks, sizeof (*times));
 
-    for (size_t i = 0; i < b->nrows; i++)
-        for (size_t k = 0; k < b->row[i].nlinks; k++)
-            times[b->link[b->row[i].link + k]]++;
+    for (uint32_t l = 0; l < b->nlinks; l++)
+        for (struct baseline_walk w = baseline_walk (b, l); baseline_next (&w);)
+            times[l]++;
     return times;
+}
+
+size_t baseline_runs (const struct baseline *b, uint32_t link)
+{
+    size_t n = 0, run = 0, end = 0;
+
+    for (struct baseline_walk w = baseline_walk (b, link); baseline_next (&w);)
+        if (w.row >= end) {
+            while ((end = baseline_rows_end (b, run)) <= w.row)
+                run++;
+            n++;
+        }
+    return n;
 }
 
 static int compare_observed (const void *va, const void *vb)
@@ -345,10 +378,13 @@ int baseline_combine (const struct baseline *b, const struct pathset *on,
  * Resetting
  */
 
+/* Move what is not gone of run i to where it comes, after so many rows and
+ * loopbacks; number the rows.
+ */
 static void reset_run (struct baseline *b, size_t i, const int64_t *before,
-                       bool cable, size_t *rows, size_t *loopbacks)
+                       bool cable, const bool *gone, uint32_t *number,
+                       size_t *rows, size_t *loopbacks)
 {
-    int64_t audit = b->run[i].audit;
     size_t row = b->run[i].row, end = baseline_rows_end (b, i);
     size_t loopback = b->run[i].loopback;
     size_t loopback_end = baseline_loopbacks_end (b, i);
@@ -356,12 +392,9 @@ static void reset_run (struct baseline *b, size_t i, const int64_t *before,
     b->run[i].row = *rows;
     b->run[i].loopback = *loopbacks;
     for (; row < end; row++) {
-        bool keep = true;
-
-        for (size_t k = 0; k < b->row[row].nlinks; k++)
-            keep &= audit >= before[b->link[b->row[row].link + k]];
-        if (!keep)
+        if (gone[row])
             continue;
+        number[row] = (uint32_t)*rows;
         b->row[*rows] = b->row[row];
         if (cable)
             b->row[*rows].nflows = 0;
@@ -370,35 +403,83 @@ static void reset_run (struct baseline *b, size_t i, const int64_t *before,
     for (; loopback < loopback_end; loopback++) {
         uint32_t link = pathset_end_link (b->ps, b->loopback[loopback].end);
 
-        if (link == NETWORK_NONE || audit >= before[link])
+        if (link == NETWORK_NONE || b->run[i].audit >= before[link])
             b->loopback[(*loopbacks)++] = b->loopback[loopback];
     }
+}
+
+/* Whether any of these links was reset, and which rows are gone by that. */
+static bool find_gone (const struct baseline *b, const int64_t *before,
+                       bool *gone)
+{
+    bool any = false;
+
+    for (uint32_t l = 0; l < b->nlinks; l++) {
+        struct baseline_walk w = baseline_walk (b, l);
+        size_t run = 0;
+
+        any |= before[l] > 0;
+        while (before[l] > 0 && baseline_next (&w)) {
+            while (w.row >= baseline_rows_end (b, run))
+                run++;
+            gone[w.row] |= b->run[run].audit < before[l];
+        }
+    }
+    return any;
 }
 
 void baseline_reset (struct baseline *b, const int64_t *before)
 {
     const struct network *net = pathset_network (b->ps);
+    bool *gone = xcalloc (b->nrows, sizeof (*gone));
+    uint32_t *number = xarray (b->nrows, sizeof (*number));
     size_t rows = 0, loopbacks = 0;
     int64_t cable = 0; /* the last reset of one between switches */
 
-    for (size_t l = 0; l < net->nlinks; l++)
+    if (!find_gone (b, before, gone))
+        goto done;
+    for (size_t l = 0; l < b->nlinks; l++)
         if (net->link[l].kind == LINK_SWITCH && before[l] > cable)
             cable = before[l];
     for (size_t i = 0; i < b->nruns; i++)
-        reset_run (b, i, before, b->run[i].audit < cable, &rows, &loopbacks);
+        reset_run (b, i, before, b->run[i].audit < cable, gone, number, &rows,
+                   &loopbacks);
     b->nrows = rows;
     b->nloopbacks = loopbacks;
+    for (uint32_t l = 0; l < b->nlinks; l++) {
+        struct baseline_walk w = baseline_walk (b, l);
+        uint8_t *old = b->crossed[l].v;
+
+        b->crossed[l] = (struct baseline_crossings){ 0 };
+        while (baseline_next (&w))
+            if (!gone[w.row])
+                baseline_cross (b, l, number[w.row]);
+        free (old);
+    }
+done:
+    free (gone);
+    free (number);
 }
 
 /*
  * Merging
  */
 
-struct merge_part { /* run i of a baseline */
-    const struct baseline *of;
-    size_t i;
-    const struct baseline_run *run;
-    size_t order;
+#define LEFT_OUT UINT32_MAX
+
+struct merger {
+    struct baseline *of[2]; /* the newer one first */
+    uint32_t *number[2];    /* [rows] of each: their numbers among those of
+                               the parts, then in the merger; LEFT_OUT */
+    struct merge_part {     /* a run */
+        int k;              /* of which one */
+        size_t i;
+        const struct baseline_run *run;
+        size_t order;
+        size_t end;         /* the first number that is not its rows' */
+    } *part;
+    size_t nparts;
+    uint32_t nrows; /* that have numbers */
 };
 
 static int compare_parts (const void *va, const void *vb)
@@ -410,23 +491,24 @@ static int compare_parts (const void *va, const void *vb)
                : util_compare (x->order, y->order);
 }
 
-/* The runs of both, in order, without those that are left out. */
-static struct merge_part *list_parts (const struct baseline *newer,
-                                      const struct baseline *older, size_t *n)
+/* List the runs of both, in order, without those that are left out. */
+static void list_parts (struct merger *m)
 {
-    struct merge_part *part
-        = xarray (newer->nruns + older->nruns, sizeof (*part));
+    struct merge_part *part = xarray (m->of[0]->nruns + m->of[1]->nruns,
+                                      sizeof (*part));
     const struct baseline_run *spread = NULL;
     size_t all = 0;
 
     for (int k = 0; k < 2; k++) {
-        const struct baseline *b = k == 0 ? newer : older;
+        const struct baseline *b = m->of[k];
 
+        m->number[k] = xarray (b->nrows, sizeof (*m->number[k]));
+        for (size_t r = 0; r < b->nrows; r++)
+            m->number[k][r] = LEFT_OUT;
         for (size_t i = 0; i < b->nruns; i++, all++)
-            part[all] = (struct merge_part){ b, i, &b->run[i], all };
+            part[all] = (struct merge_part){ k, i, &b->run[i], all, 0 };
     }
     qsort (part, all, sizeof (*part), compare_parts);
-    *n = 0;
     for (size_t i = 0; i < all; i++) {
         const struct baseline_run *run = part[i].run;
         int64_t audit = run->audit;
@@ -437,75 +519,133 @@ static struct merge_part *list_parts (const struct baseline *newer,
             spread = run;
         if (run->spread == 0
             || (run->level == spread->level && run->rc == spread->rc))
-            part[(*n)++] = part[i];
+            part[m->nparts++] = part[i];
     }
-    return part;
+    m->part = part;
 }
 
-/* Which rows of the parts are kept: the newest n runs of each link. Flows that
- * were not kept tell nothing of a cable between switches.
- */
-static bool *choose_rows (const struct merge_part *part, size_t nparts,
-                          const struct network *net, size_t n)
+/* Number the rows of the parts; or those to keep: [their numbers so far]. */
+static void number_rows (struct merger *m, const bool *keep)
 {
-    struct crossed {
-        size_t runs; /* that cross it */
-        size_t last; /* the last of these, from 1 */
-    } *of = xcalloc (net->nlinks, sizeof (*of));
-    size_t rows = 0, k = 0;
-    bool *keep;
+    m->nrows = 0;
+    for (size_t i = 0; i < m->nparts; i++) {
+        struct merge_part *part = &m->part[i];
+        size_t end = baseline_rows_end (m->of[part->k], part->i);
 
-    for (size_t i = 0; i < nparts; i++)
-        rows += baseline_rows_end (part[i].of, part[i].i) - part[i].run->row;
-    keep = xcalloc (rows, sizeof (*keep));
-    for (size_t i = 0; i < nparts; i++) {
-        const struct baseline *b = part[i].of;
-        size_t end = baseline_rows_end (b, part[i].i);
+        for (size_t r = part->run->row; r < end; r++) {
+            uint32_t *number = &m->number[part->k][r];
 
-        for (size_t r = part[i].run->row; r < end; r++, k++) {
-            const struct baseline_row *row = &b->row[r];
-            bool bare = part[i].run->spread > 0 && row->nflows == 0;
-            struct crossed *c[ROW_MAX];
-            size_t crossed = 0;
+            *number = !keep || keep[*number] ? m->nrows++ : LEFT_OUT;
+        }
+        part->end = m->nrows;
+    }
+}
 
-            for (size_t l = 0; l < row->nlinks; l++) {
-                uint32_t link = b->link[row->link + l];
+/* The rows of both that cross a link, by their numbers. */
+struct merge_walk {
+    struct baseline_walk w[2];
+    uint32_t number[2]; /* of the next one of each; LEFT_OUT: there is none */
+    int k;              /* which of them is next */
+};
 
-                if (!bare || net->link[link].kind == LINK_HOST)
-                    c[crossed++] = &of[link];
-            }
-            for (size_t l = 0; l < crossed; l++)
-                keep[k] |= n == 0 || c[l]->runs - (c[l]->last == i + 1) < n;
-            for (size_t l = 0; l < crossed && keep[k]; l++)
-                if (c[l]->last != i + 1)
-                    *c[l] = (struct crossed){ c[l]->runs + 1, i + 1 };
+static void merge_step (const struct merger *m, struct merge_walk *w, int k)
+{
+    w->number[k] = LEFT_OUT;
+    while (w->number[k] == LEFT_OUT && baseline_next (&w->w[k]))
+        w->number[k] = m->number[k][w->w[k].row];
+}
+
+static struct merge_walk merge_walk (const struct merger *m, uint32_t link)
+{
+    struct merge_walk w = { .w = { baseline_walk (m->of[0], link),
+                                   baseline_walk (m->of[1], link) } };
+
+    merge_step (m, &w, 1);
+    return w;
+}
+
+static bool merge_next (const struct merger *m, struct merge_walk *w)
+{
+    merge_step (m, w, w->k);
+    w->k = w->number[1] < w->number[0];
+    return w->number[w->k] != LEFT_OUT;
+}
+
+/* Which rows are kept: the newest n runs of each link. Flows that were not kept
+ * tell nothing of a cable between switches.
+ */
+static bool *choose_rows (const struct merger *m, size_t n)
+{
+    const struct link_info *link = pathset_network (m->of[0]->ps)->link;
+    bool *keep = xcalloc (m->nrows, sizeof (*keep));
+
+    for (uint32_t l = 0; l < m->of[0]->nlinks; l++) {
+        struct merge_walk w = merge_walk (m, l);
+        const struct merge_part *part = m->part;
+        size_t runs = 0, end = 0; /* of the last one that was counted */
+
+        while (merge_next (m, &w)) {
+            uint32_t number = w.number[w.k];
+
+            while (number >= part->end)
+                part++;
+            if (part->run->spread > 0 && link[l].kind == LINK_SWITCH
+                && m->of[w.k]->row[w.w[w.k].row].nflows == 0)
+                continue;
+            if (number >= end && ++runs > n && n > 0)
+                break;
+            end = part->end;
+            keep[number] = true;
         }
     }
-    free (of);
     return keep;
 }
 
-/* Copy a part's rows, and the loopbacks of their ends. number: of those in the
- * merged set.
- */
-static void copy_part (struct baseline *to, const struct merge_part *part,
-                       const bool *keep, const uint32_t *number)
+/* The names of the endpoints of rows that are kept. */
+static size_t find_names (const struct merger *m, const char **name)
 {
-    const struct baseline *b = part->of;
+    size_t n = 0;
+
+    for (int k = 0; k < 2; k++) {
+        const struct baseline *b = m->of[k];
+        size_t ends = pathset_size (b->ps);
+        bool *named = xcalloc (ends, sizeof (*named));
+
+        for (size_t r = 0; r < b->nrows; r++)
+            if (m->number[k][r] != LEFT_OUT)
+                named[b->row[r].a] = named[b->row[r].b] = true;
+        for (size_t i = 0; i < ends; i++)
+            if (named[i])
+                name[n++] = pathset_endpoint (b->ps, i)->name;
+        free (named);
+    }
+    return text_unique (name, n);
+}
+
+/* Add a part's run, flows and loopbacks of the ends of its rows, and number
+ * these by the merger's set.
+ */
+static void add_part_run (struct baseline *to, const struct merger *m,
+                          const struct merge_part *part,
+                          const uint32_t *number)
+{
+    struct baseline *b = m->of[part->k];
     size_t end = baseline_rows_end (b, part->i), first = to->nrows;
     bool *used = xcalloc (pathset_size (b->ps), sizeof (*used));
 
     add_run (to, part->run);
     for (size_t r = part->run->row; r < end; r++) {
-        struct baseline_row row = b->row[r];
+        struct baseline_row *row = &b->row[r];
+        uint32_t flow = (uint32_t)to->nflows;
 
-        if (!*keep++)
+        if (m->number[part->k][r] == LEFT_OUT)
             continue;
-        used[row.a] = used[row.b] = true;
-        row.a = number[row.a];
-        row.b = number[row.b];
-        add_row (to, &row, b->link + row.link);
-        add_row_flows (to, b->flow_ns + b->row[r].flow, b->row[r].nflows);
+        used[row->a] = used[row->b] = true;
+        row->a = number[row->a];
+        row->b = number[row->b];
+        add_flow_times (to, b->flow_ns + row->flow, row->nflows);
+        row->flow = flow;
+        to->nrows++;
     }
     for (size_t k = part->run->loopback;
          k < baseline_loopbacks_end (b, part->i); k++)
@@ -516,71 +656,85 @@ static void copy_part (struct baseline *to, const struct merge_part *part,
     free (used);
 }
 
-/* Add the names of the endpoints of a part's rows that are kept, once each. */
-static size_t add_names (const struct merge_part *part, const bool *keep,
-                         bool *named, const char **name, size_t n)
+/* The rows of the merger, in the array of the older one: what is kept of it
+ * moves together, then each to its place, the last one first, so that none is
+ * overwritten.
+ */
+static struct baseline_row *move_rows (const struct merger *m)
 {
-    const struct baseline *b = part->of;
-    size_t end = baseline_rows_end (b, part->i);
+    struct baseline *newer = m->of[0], *older = m->of[1];
+    struct baseline_row *row;
+    size_t kept = 0;
 
-    for (size_t r = part->run->row; r < end; r++)
-        for (int k = 0; k < 2 && keep[r - part->run->row]; k++) {
-            uint32_t at = k == 0 ? b->row[r].a : b->row[r].b;
+    for (size_t r = 0; r < older->nrows; r++)
+        if (m->number[1][r] != LEFT_OUT)
+            older->row[kept++] = older->row[r];
+    row = xrealloc (older->row, m->nrows, sizeof (*row));
+    older->row = NULL;
+    for (size_t r = older->nrows; r-- > 0;)
+        if (m->number[1][r] != LEFT_OUT)
+            row[m->number[1][r]] = row[--kept];
+    for (size_t r = 0; r < newer->nrows; r++)
+        if (m->number[0][r] != LEFT_OUT)
+            row[m->number[0][r]] = newer->row[r];
+    return row;
+}
 
-            if (!named[at])
-                name[n++] = pathset_endpoint (b->ps, at)->name;
-            named[at] = true;
+static struct baseline *put_together (const struct merger *m,
+                                      struct pathset *ps)
+{
+    struct baseline *b = baseline_create (ps);
+    uint32_t *number[2];
+
+    b->open = m->of[0]->open;
+    for (int k = 0; k < 2; k++)
+        number[k] = numbers_by_name (m->of[k]->ps, ps);
+    for (size_t i = 0; i < m->nparts; i++)
+        add_part_run (b, m, &m->part[i], number[m->part[i].k]);
+    b->row = move_rows (m);
+    for (uint32_t l = 0; l < b->nlinks; l++) {
+        struct merge_walk w = merge_walk (m, l);
+        struct baseline_crossings *c = &b->crossed[l];
+
+        c->room = m->of[0]->crossed[l].n + m->of[1]->crossed[l].n;
+        c->v = xarray (c->room, 1);
+        while (merge_next (m, &w))
+            baseline_cross (b, l, w.number[w.k]);
+        for (int k = 0; k < 2; k++) {
+            free (m->of[k]->crossed[l].v);
+            m->of[k]->crossed[l].v = NULL;
         }
-    return n;
-}
-
-/* The names of the endpoints of rows that are kept. */
-static size_t names_of (const struct merge_part *part, size_t nparts,
-                        const struct baseline *newer,
-                        const struct baseline *older, const bool *keep,
-                        const char **name)
-{
-    size_t ends[2] = { pathset_size (newer->ps), pathset_size (older->ps) };
-    bool *named = xcalloc (ends[0] + ends[1], sizeof (*named));
-    size_t n = 0;
-
-    for (size_t i = 0; i < nparts; i++) {
-        n = add_names (&part[i], keep,
-                       named + (part[i].of == newer ? 0 : ends[0]), name, n);
-        keep += baseline_rows_end (part[i].of, part[i].i) - part[i].run->row;
     }
-    free (named);
-    return text_unique (name, n);
+    free (number[0]);
+    free (number[1]);
+    return b;
 }
 
-struct baseline *baseline_merge (const struct baseline *newer,
-                                 const struct baseline *older, size_t n,
+struct baseline *baseline_merge (struct baseline *newer,
+                                 struct baseline *older, size_t n,
                                  pathset_resolve_f resolve, void *arg,
                                  struct error *err)
 {
-    size_t nparts, k = 0;
-    struct merge_part *part = list_parts (newer, older, &nparts);
-    bool *keep = choose_rows (part, nparts, pathset_network (newer->ps), n);
+    struct merger m = { .of = { newer, older } };
     const char **name
         = xarray (pathset_size (newer->ps) + pathset_size (older->ps),
                   sizeof (*name));
-    size_t names = names_of (part, nparts, newer, older, keep, name);
-    struct pathset *ps = resolve (name, names, arg, err);
-    struct baseline *b = ps ? baseline_create (ps) : NULL;
-    uint32_t *number[2] = { NULL, NULL };
+    struct pathset *ps;
+    struct baseline *b;
+    bool *keep;
 
-    for (int i = 0; i < 2 && b; i++)
-        number[i] = numbers_by_name (i == 0 ? newer->ps : older->ps, ps);
-    for (size_t i = 0; i < nparts && b; i++) {
-        copy_part (b, &part[i], keep + k, number[part[i].of == older]);
-        k += baseline_rows_end (part[i].of, part[i].i) - part[i].run->row;
-    }
-    if (b)
-        b->open = newer->open;
-    free (number[0]);
-    free (number[1]);
-    free (name);
+    list_parts (&m);
+    number_rows (&m, NULL);
+    keep = choose_rows (&m, n);
+    number_rows (&m, keep);
     free (keep);
-    free (part);
+    ps = resolve (name, find_names (&m, name), arg, err);
+    b = ps ? put_together (&m, ps) : NULL;
+    for (int k = 0; k < 2; k++) {
+        free (m.number[k]);
+        baseline_destroy (m.of[k]);
+    }
+    free (m.part);
+    free (name);
     return b;
 }

@@ -34,9 +34,18 @@ struct baseline_row { /* a site has many: kept small */
     float median_sd;  /* its standard deviation */
     uint32_t flow;    /* the first of its flows */
     uint32_t nflows;  /* of both sides; 0: not kept */
-    uint32_t link;    /* the first of the links that it crosses, */
-    uint8_t nlinks;   /* ... by the tables, from the first end to all others */
+    uint8_t nlinks;   /* that it crosses */
     bool tight;
+};
+
+/* The rows that cross a link, ascending, as in a file: each as its difference
+ * from the one before, 7 bits a byte, the lowest first; all but the last byte
+ * have the top bit.
+ */
+struct baseline_crossings {
+    uint8_t *v;
+    uint32_t n, room; /* bytes */
+    uint32_t last;    /* row */
 };
 
 struct baseline_loopback {
@@ -60,8 +69,8 @@ struct baseline {
     size_t nrows;
     struct baseline_loopback *loopback;
     size_t nloopbacks;
-    uint32_t *link;   /* of the network */
-    size_t nlinks;
+    struct baseline_crossings *crossed; /* by rows: */
+    size_t nlinks;    /* all of the network */
     double *flow_ns;  /* NAN: lost */
     size_t nflows;
     int64_t open;     /* audits from this one on had no result yet when the
@@ -72,8 +81,8 @@ struct baseline {
 struct baseline *baseline_create (struct pathset *ps);
 void baseline_destroy (struct baseline *b);
 
-/* Append a run of these endpoints, older than all others, to one that was made,
- * not read. 0, or -1 with err.
+/* Append a run of these endpoints, older than all others, to one that was
+ * neither read nor merged. 0, or -1 with err.
  */
 int baseline_add (struct baseline *b, const struct samples *samples,
                   int64_t audit, struct error *err);
@@ -103,9 +112,30 @@ int baseline_observe (const struct baseline *b, size_t i,
                       const struct pathset *on, const uint32_t *number,
                       struct observations *o, struct error *err);
 
-/* How many rows cross each link, [nlinks of the network]; the caller frees it.
+/* Walk over the rows that cross a link: baseline_next goes to the next one.
+ * false: there is none, or what follows, from `at` on, is damaged.
  */
+struct baseline_walk {
+    const uint8_t *v;
+    size_t n, at; /* bytes */
+    uint32_t row;
+};
+static inline struct baseline_walk baseline_walk (const struct baseline *b,
+                                                  uint32_t link)
+{
+    return (struct baseline_walk){ b->crossed[link].v, b->crossed[link].n,
+                                   0, 0 };
+}
+bool baseline_next (struct baseline_walk *w);
+
+/* Say that a row crosses a link, as no later one does so far. */
+void baseline_cross (struct baseline *b, uint32_t link, uint32_t row);
+
+/* How many rows cross each link, [nlinks]; the caller frees it. */
 uint32_t *baseline_times (const struct baseline *b);
+
+/* How many runs cross a link. */
+size_t baseline_runs (const struct baseline *b, uint32_t link);
 
 /* The medians of all runs combined to one observation per pair of a set, its own
  * or one of more endpoints: for the solver. 0, or -1 with err; then
@@ -121,16 +151,16 @@ int baseline_combine (const struct baseline *b, const struct pathset *on,
  */
 void baseline_reset (struct baseline *b, const int64_t *before);
 
-/* Merge two of one network into one of all endpoints of both, which resolve
- * makes of their names as for plan_read. A run that both have is taken from
- * `newer`; the runs of audits come first, the newest at the top, then those of
- * none. Of each link the newest n runs that cross it are kept (0: all), with all
- * their rows over it: a plan has few more rows than separate its links. Runs
- * whose messages were spread on another service level or transport than the
- * newest's are left out. NULL with err.
+/* Merge two of one network, which are destroyed, into one of all endpoints of
+ * both, which resolve makes of their names as for plan_read. A run that both
+ * have is taken from `newer`; the runs of audits come first, the newest at the
+ * top, then those of none. Of each link the newest n runs that cross it are
+ * kept (0: all), with all their rows over it: a plan has few more rows than
+ * separate its links. Runs whose messages were spread on another service level
+ * or transport than the newest's are left out. NULL with err.
  */
-struct baseline *baseline_merge (const struct baseline *newer,
-                                 const struct baseline *older, size_t n,
+struct baseline *baseline_merge (struct baseline *newer,
+                                 struct baseline *older, size_t n,
                                  pathset_resolve_f resolve, void *arg,
                                  struct error *err);
 

@@ -56,6 +56,7 @@ enum {
     NAME_MAX_BYTES = 256,
     TIGHT = 1, WAYS = 2, /* flags of a row */
     FILE_BYTES_MAX = 1 << 30,
+    BLOCK_BYTES = 4096, /* that are read or written together */
 };
 
 static const size_t record_bytes[SECTIONS] = {
@@ -83,14 +84,6 @@ static void put_float (uint8_t **to, double v, size_t bytes)
     put (to, (bits + (1ULL << 31 >> 8 * bytes)) >> (32 - 8 * bytes), bytes);
 }
 
-/* 7 bits a byte, the lowest first; all but the last have the top bit. */
-static void put_number (uint8_t **to, uint32_t v)
-{
-    for (; v >> 7; v >>= 7)
-        *(*to)++ = (uint8_t)(v | 0x80);
-    *(*to)++ = (uint8_t)v;
-}
-
 static uint64_t take (const uint8_t **from, size_t bytes)
 {
     uint64_t v = 0;
@@ -109,197 +102,217 @@ static double take_float (const uint8_t **from, size_t bytes)
     return f;
 }
 
-/* false: it is cut, or too large. */
-static bool take_number (const uint8_t **from, const uint8_t *end, uint32_t *v)
-{
-    uint64_t all = 0;
-    bool more = true;
-
-    for (int shift = 0; more && shift < 35 && *from < end; shift += 7) {
-        all |= (uint64_t)(**from & 0x7f) << shift;
-        more = *(*from)++ & 0x80;
-    }
-    *v = (uint32_t)all;
-    return !more && all <= UINT32_MAX;
-}
-
 /*
  * Write
  */
 
-/* What a section holds, in memory. */
-struct section_out {
-    uint8_t *v, *at;
-    size_t n;
+struct writer {
+    const struct baseline *b;
+    FILE *fp;
+    uint8_t v[BLOCK_BYTES];
+    size_t n; /* in v */
+    bool failed;
 };
 
-static struct section_out section_of (int kind, size_t n)
+static void writer_flush (struct writer *w)
 {
-    uint8_t *v = xarray (n, record_bytes[kind]);
-
-    return (struct section_out){ v, v, n };
+    w->failed |= fwrite (w->v, 1, w->n, w->fp) != w->n;
+    w->n = 0;
 }
 
-static void put_run (struct section_out *s, const struct baseline_run *run)
+/* Room for a record of n bytes, which the caller fills. */
+static uint8_t *writer_record (struct writer *w, size_t n)
 {
-    put (&s->at, (uint64_t)run->audit, 8);
-    put (&s->at, run->level, 4);
-    put (&s->at, run->rc, 4);
-    put (&s->at, run->spread, 4);
-    put (&s->at, run->row, 4);
-    put (&s->at, run->loopback, 4);
+    if (n > sizeof (w->v) - w->n)
+        writer_flush (w);
+    w->n += n;
+    return w->v + w->n - n;
 }
 
-static void put_row (struct section_out *s, const struct baseline_row *row)
+static void writer_number (struct writer *w, uint64_t v, size_t bytes)
 {
-    bool ways = !isnan (row->more_ns);
+    uint8_t *at = writer_record (w, bytes);
 
-    put (&s->at, row->a, 4);
-    put (&s->at, row->b, 4);
-    put_float (&s->at, row->rtt_ns, 4);
-    put_float (&s->at, row->median_ns, 4);
-    put_float (&s->at, ways ? row->more_ns : 0, 4);
-    put_float (&s->at, row->sd_ns, 2);
-    put_float (&s->at, row->median_sd, 2);
-    put_float (&s->at, row->doubt_ns, 2);
-    put (&s->at, (row->tight ? TIGHT : 0) | (ways ? WAYS : 0), 1);
+    put (&at, v, bytes);
 }
 
-/* A time relative to its row's RTT; far above, it is as good as lost. */
-static void put_flow (struct section_out *s, double ns, double rtt_ns)
+static void writer_bytes (struct writer *w, const void *v, size_t n)
 {
-    double t = round (ns - rtt_ns) + FLOW_ZERO;
-
-    put (&s->at, t >= 0 && t < FLOW_LOST ? (uint64_t)t : FLOW_LOST, 2);
+    writer_flush (w);
+    w->failed |= n > 0 && fwrite (v, 1, n, w->fp) != n;
 }
 
-static void pack_rows (const struct baseline *b, struct section_out *out)
+static void put_runs (struct writer *w)
 {
-    size_t flows = 0;
+    for (size_t i = 0; i < w->b->nruns; i++) {
+        const struct baseline_run *run = &w->b->run[i];
+        uint8_t *at = writer_record (w, RUN_BYTES);
+
+        put (&at, (uint64_t)run->audit, 8);
+        put (&at, run->level, 4);
+        put (&at, run->rc, 4);
+        put (&at, run->spread, 4);
+        put (&at, run->row, 4);
+        put (&at, run->loopback, 4);
+    }
+}
+
+static void put_rows (struct writer *w)
+{
+    for (size_t i = 0; i < w->b->nrows; i++) {
+        const struct baseline_row *row = &w->b->row[i];
+        bool ways = !isnan (row->more_ns);
+        uint8_t *at = writer_record (w, ROW_BYTES);
+
+        put (&at, row->a, 4);
+        put (&at, row->b, 4);
+        put_float (&at, row->rtt_ns, 4);
+        put_float (&at, row->median_ns, 4);
+        put_float (&at, ways ? row->more_ns : 0, 4);
+        put_float (&at, row->sd_ns, 2);
+        put_float (&at, row->median_sd, 2);
+        put_float (&at, row->doubt_ns, 2);
+        put (&at, (row->tight ? TIGHT : 0) | (ways ? WAYS : 0), 1);
+    }
+}
+
+static void put_lengths (struct writer *w)
+{
+    for (size_t i = 0; i < w->b->nrows; i++)
+        writer_number (w, w->b->row[i].nlinks, 1);
+}
+
+static void put_starts (struct writer *w)
+{
+    size_t at = 0;
+
+    writer_number (w, at, 4);
+    for (size_t l = 0; l < w->b->nlinks; l++)
+        writer_number (w, at += w->b->crossed[l].n, 4);
+}
+
+static void put_crossings (struct writer *w)
+{
+    for (size_t l = 0; l < w->b->nlinks; l++)
+        writer_bytes (w, w->b->crossed[l].v, w->b->crossed[l].n);
+}
+
+static void put_loopbacks (struct writer *w)
+{
+    for (size_t i = 0; i < w->b->nloopbacks; i++) {
+        uint8_t *at = writer_record (w, LOOPBACK_BYTES);
+
+        put (&at, w->b->loopback[i].end, 4);
+        put_float (&at, w->b->loopback[i].time.ns, 4);
+        put_float (&at, w->b->loopback[i].time.sd, 2);
+    }
+}
+
+static size_t count_flows (const struct baseline *b)
+{
+    size_t n = 0;
 
     for (size_t i = 0; i < b->nrows; i++)
-        flows += b->row[i].nflows;
-    out[RUNS] = section_of (RUNS, b->nruns);
-    out[ROWS] = section_of (ROWS, b->nrows);
-    out[LENGTHS] = section_of (LENGTHS, b->nrows);
-    out[FLOW_STARTS] = section_of (FLOW_STARTS, flows > 0 ? b->nrows + 1 : 0);
-    out[FLOWS] = section_of (FLOWS, flows);
-    out[LOOPBACKS] = section_of (LOOPBACKS, b->nloopbacks);
-    for (size_t i = 0; i < b->nruns; i++)
-        put_run (&out[RUNS], &b->run[i]);
-    for (size_t i = 0, flow = 0; i <= b->nrows && flows > 0; i++) {
-        put (&out[FLOW_STARTS].at, flow, 4);
-        flow += i < b->nrows ? b->row[i].nflows : 0;
-    }
-    for (size_t i = 0; i < b->nrows; i++) {
-        const struct baseline_row *row = &b->row[i];
-
-        put_row (&out[ROWS], row);
-        put (&out[LENGTHS].at, row->nlinks, 1);
-        for (size_t k = 0; k < row->nflows; k++)
-            put_flow (&out[FLOWS], b->flow_ns[row->flow + k], row->rtt_ns);
-    }
-    for (size_t i = 0; i < b->nloopbacks; i++) {
-        put (&out[LOOPBACKS].at, b->loopback[i].end, 4);
-        put_float (&out[LOOPBACKS].at, b->loopback[i].time.ns, 4);
-        put_float (&out[LOOPBACKS].at, b->loopback[i].time.sd, 2);
-    }
+        n += b->row[i].nflows;
+    return n;
 }
 
-/* Put each row at the ends of its links' crossings, at [nlinks]. With NULL, add
- * how many bytes they take to size [nlinks].
- */
-static void put_crossings (const struct baseline *b, size_t nlinks, uint8_t **at,
-                           size_t *size)
+static void put_flow_starts (struct writer *w)
 {
-    uint32_t *last = xcalloc (nlinks, sizeof (*last));
+    size_t at = 0;
 
-    for (uint32_t i = 0; i < b->nrows; i++)
-        for (size_t k = 0; k < b->row[i].nlinks; k++) {
-            uint32_t link = b->link[b->row[i].link + k];
-            uint8_t room[5], *to = room;
+    if (count_flows (w->b) == 0)
+        return;
+    writer_number (w, at, 4);
+    for (size_t i = 0; i < w->b->nrows; i++)
+        writer_number (w, at += w->b->row[i].nflows, 4);
+}
 
-            put_number (at ? &at[link] : &to, i - last[link]);
-            size[link] += (size_t)(to - room);
-            last[link] = i;
+/* Times relative to their row's RTT; far above, one is as good as lost. */
+static void put_flows (struct writer *w)
+{
+    for (size_t i = 0; i < w->b->nrows; i++) {
+        const struct baseline_row *row = &w->b->row[i];
+
+        for (size_t k = 0; k < row->nflows; k++) {
+            double t = round (w->b->flow_ns[row->flow + k] - row->rtt_ns)
+                       + FLOW_ZERO;
+            bool fits = t >= 0 && t < FLOW_LOST;
+
+            writer_number (w, fits ? (uint64_t)t : FLOW_LOST, FLOW_BYTES);
         }
-    free (last);
-}
-
-static void pack_crossings (const struct baseline *b, struct section_out *out)
-{
-    size_t nlinks = pathset_network (b->ps)->nlinks, all = 0;
-    size_t *size = xcalloc (nlinks, sizeof (*size));
-    uint8_t **at = xarray (nlinks, sizeof (*at));
-
-    put_crossings (b, nlinks, NULL, size);
-    out[STARTS] = section_of (STARTS, nlinks + 1);
-    for (size_t l = 0; l < nlinks; all += size[l++])
-        put (&out[STARTS].at, all, 4);
-    put (&out[STARTS].at, all, 4);
-    out[CROSSINGS] = section_of (CROSSINGS, all);
-    for (size_t l = 0; l < nlinks; out[CROSSINGS].at += size[l++])
-        at[l] = out[CROSSINGS].at;
-    put_crossings (b, nlinks, at, size);
-    free (size);
-    free (at);
-}
-
-static void pack_names (const struct baseline *b, struct section_out *out)
-{
-    size_t n = pathset_size (b->ps), letters = 0;
-
-    for (size_t i = 0; i < n; i++)
-        letters += strlen (pathset_endpoint (b->ps, i)->name);
-    out[NAMES] = section_of (NAMES, n + 1);
-    out[LETTERS] = section_of (LETTERS, letters);
-    for (size_t i = 0; i < n; i++) {
-        const char *name = pathset_endpoint (b->ps, i)->name;
-
-        put (&out[NAMES].at, (size_t)(out[LETTERS].at - out[LETTERS].v), 4);
-        memcpy (out[LETTERS].at, name, strlen (name));
-        out[LETTERS].at += strlen (name);
     }
-    put (&out[NAMES].at, letters, 4);
+}
+
+static const char *end_name (const struct baseline *b, size_t end)
+{
+    return pathset_endpoint (b->ps, end)->name;
+}
+
+static void put_names (struct writer *w)
+{
+    size_t at = 0;
+
+    writer_number (w, at, 4);
+    for (size_t i = 0; i < pathset_size (w->b->ps); i++)
+        writer_number (w, at += strlen (end_name (w->b, i)), 4);
+}
+
+static void put_letters (struct writer *w)
+{
+    for (size_t i = 0; i < pathset_size (w->b->ps); i++)
+        writer_bytes (w, end_name (w->b, i), strlen (end_name (w->b, i)));
+}
+
+static void put_head (struct writer *w)
+{
+    const struct baseline *b = w->b;
+    const struct network *net = pathset_network (b->ps);
+    size_t n[SECTIONS] = {
+        [RUNS] = b->nruns, [ROWS] = b->nrows, [LENGTHS] = b->nrows,
+        [STARTS] = b->nlinks + 1, [LOOPBACKS] = b->nloopbacks,
+        [FLOWS] = count_flows (b), [NAMES] = pathset_size (b->ps) + 1,
+    };
+    uint64_t offset = HEAD_BYTES + SECTIONS * ENTRY_BYTES;
+    char fabric[PLAN_FABRIC] = "";
+
+    n[FLOW_STARTS] = n[FLOWS] > 0 ? b->nrows + 1 : 0;
+    for (size_t l = 0; l < b->nlinks; l++)
+        n[CROSSINGS] += b->crossed[l].n;
+    for (size_t i = 0; i < pathset_size (b->ps); i++)
+        n[LETTERS] += strlen (end_name (b, i));
+    writer_bytes (w, MAGIC, 8);
+    writer_number (w, FORMAT, 4);
+    writer_number (w, SECTIONS, 4);
+    writer_number (w, pathset_size (b->ps), 4);
+    writer_number (w, b->nlinks, 4);
+    snprintf (fabric, sizeof (fabric), "%s", net->hash);
+    writer_bytes (w, fabric, sizeof (fabric));
+    writer_number (w, (uint64_t)b->open, 8);
+    for (unsigned int k = 0; k < SECTIONS; k++) {
+        writer_number (w, k, 4);
+        writer_number (w, record_bytes[k], 4);
+        writer_number (w, offset, 8);
+        writer_number (w, n[k], 8);
+        offset += n[k] * record_bytes[k];
+    }
 }
 
 int baseline_write (const struct baseline *b, FILE *fp, struct error *err)
 {
-    const struct network *net = pathset_network (b->ps);
-    struct section_out out[SECTIONS];
-    uint8_t head[HEAD_BYTES + SECTIONS * ENTRY_BYTES] = { 0 }, *at = head;
-    uint64_t offset = sizeof (head);
-    bool written;
+    static void (*const section[SECTIONS]) (struct writer *) = {
+        put_runs, put_rows, put_lengths, put_starts, put_crossings,
+        put_loopbacks, put_flow_starts, put_flows, put_names, put_letters,
+    };
+    struct writer w = { .b = b, .fp = fp };
 
-    pack_rows (b, out);
-    pack_crossings (b, out);
-    pack_names (b, out);
-    memcpy (at, MAGIC, 8);
-    at += 8;
-    put (&at, FORMAT, 4);
-    put (&at, SECTIONS, 4);
-    put (&at, pathset_size (b->ps), 4);
-    put (&at, net->nlinks, 4);
-    snprintf ((char *)at, PLAN_FABRIC, "%s", net->hash);
-    at += PLAN_FABRIC;
-    put (&at, (uint64_t)b->open, 8);
-    for (int k = 0; k < SECTIONS; k++) {
-        put (&at, (unsigned int)k, 4);
-        put (&at, record_bytes[k], 4);
-        put (&at, offset, 8);
-        put (&at, out[k].n, 8);
-        offset += out[k].n * record_bytes[k];
-    }
-    written = fwrite (head, 1, sizeof (head), fp) == sizeof (head);
-    for (int k = 0; k < SECTIONS; k++) {
-        size_t size = out[k].n * record_bytes[k];
-
-        written &= size == 0 || fwrite (out[k].v, 1, size, fp) == size;
-        free (out[k].v);
-    }
-    return written ? 0
-                   : error_world (err, "the baseline cannot be written: %s",
-                                  strerror (errno));
+    put_head (&w);
+    for (int k = 0; k < SECTIONS && !w.failed; k++)
+        section[k] (&w);
+    writer_flush (&w);
+    return w.failed ? error_world (err, "the baseline cannot be written: %s",
+                                   strerror (errno))
+                    : 0;
 }
 
 /*
@@ -316,10 +329,12 @@ struct source {
     int64_t open;
     struct pathset *ps;  /* of all names */
     uint32_t *end;       /* [nends] their numbers in it */
-    uint8_t *length;     /* [rows] numbers of links */
-    struct {
+    const uint8_t *length; /* [rows] numbers of links */
+    struct section {
         size_t bytes, n;
         uint64_t offset;
+        uint8_t *held;     /* records that were read, */
+        size_t first, end; /* ... these */
     } section[SECTIONS];
     struct error *err;
 };
@@ -357,40 +372,44 @@ static int read_at (const struct source *r, uint64_t offset, uint8_t *to,
     return 0;
 }
 
-/* n records from the first on, which the caller frees; NULL with err. */
-static uint8_t *read_records (const struct source *r, int kind, size_t first,
-                              size_t n)
+/* n records from the first on, until others of the section are read; NULL with
+ * err. A block is read, since the next ones often are wanted then.
+ */
+static const uint8_t *read_records (struct source *r, int kind, size_t first,
+                                    size_t n)
 {
-    size_t bytes = r->section[kind].bytes;
-    uint8_t *v;
+    struct section *s = &r->section[kind];
+    size_t block = BLOCK_BYTES / s->bytes;
 
-    if (first > r->section[kind].n || n > r->section[kind].n - first) {
+    if (first > s->n || n > s->n - first) {
         damaged (r, "it points beyond its end");
         return NULL;
     }
-    v = xarray (n + 1, bytes);
-    if (read_at (r, r->section[kind].offset + first * bytes, v, n * bytes)
-        == 0)
-        return v;
-    free (v);
-    return NULL;
+    if (!s->held || first < s->first || first + n > s->end) {
+        s->first = s->end = first;
+        n = n > block ? n : block < s->n - first ? block : s->n - first;
+        s->held = xrealloc (s->held, n, s->bytes);
+        if (read_at (r, s->offset + first * s->bytes, s->held, n * s->bytes)
+            < 0)
+            return NULL;
+        s->end = first + n;
+    }
+    return s->held + (first - s->first) * s->bytes;
 }
 
 /* What records i and i + 1 of a section say: where the first of something is, and
  * how many there are. 0, or -1 with err.
  */
-static int read_start (const struct source *r, int kind, size_t i,
-                       size_t *first, size_t *n)
+static int read_start (struct source *r, int kind, size_t i, size_t *first,
+                       size_t *n)
 {
-    uint8_t *v = read_records (r, kind, i, 2);
-    const uint8_t *at = v;
+    const uint8_t *v = read_records (r, kind, i, 2), *at = v;
 
     if (!v)
         return -1;
     *first = take (&at, 4);
     at = v + r->section[kind].bytes;
     *n = take (&at, 4) - *first;
-    free (v);
     return 0;
 }
 
@@ -458,16 +477,15 @@ static bool is_time (double ns)
     return isfinite (ns) && ns >= 0 && ns < 1e12;
 }
 
-/* Take a row, with the file's numbers of endpoints and flows, and its links. */
-static int take_row (const struct source *r, uint32_t number,
-                     struct baseline_row *row, struct row *crossed)
+/* Take a row, with the file's numbers of endpoints and flows. */
+static int take_row (struct source *r, uint32_t number,
+                     struct baseline_row *row)
 {
-    uint8_t *v = read_records (r, ROWS, number, 1);
-    const uint8_t *at = v;
+    const uint8_t *at = read_records (r, ROWS, number, 1);
     unsigned int flags;
     size_t flow = 0, nflows = 0;
 
-    if (!v)
+    if (!at)
         return -1;
     *row = (struct baseline_row){ .a = (uint32_t)take (&at, 4) };
     row->b = (uint32_t)take (&at, 4);
@@ -480,20 +498,16 @@ static int take_row (const struct source *r, uint32_t number,
     flags = (unsigned int)take (&at, 1);
     row->tight = flags & TIGHT;
     row->nlinks = r->length[number];
-    free (v);
     if (row->a >= r->nends || row->b >= r->nends || !is_time (row->rtt_ns)
         || !is_time (row->sd_ns) || row->sd_ns == 0 || !is_time (row->doubt_ns)
         || !is_time (row->median_ns) || !is_time (row->median_sd)
-        || row->median_sd == 0 || !(fabs (row->more_ns) <= row->rtt_ns))
+        || row->median_sd == 0 || !(fabs (row->more_ns) <= row->rtt_ns)
+        || row->nlinks == 0)
         return damaged (r, "a row");
     if (!(flags & WAYS))
         row->more_ns = NAN;
     if (!pathset_is_pair (r->ps, r->end[row->a], r->end[row->b]))
         return damaged (r, "a row between endpoints that are no pair");
-    if (pathset_row (r->ps, r->end[row->a], r->end[row->b], crossed, r->err) < 0)
-        return error_prefix (r->err, "%s", r->name);
-    if (row->nlinks == 0 || crossed->n != row->nlinks)
-        return damaged (r, "a row's links");
     if (r->section[FLOW_STARTS].n > 0
         && read_start (r, FLOW_STARTS, number, &flow, &nflows) < 0)
         return -1;
@@ -504,12 +518,34 @@ static int take_row (const struct source *r, uint32_t number,
     return 0;
 }
 
+/* Which links a row crosses. */
+static int find_row_links (const struct source *r,
+                           const struct baseline_row *row, struct row *crossed)
+{
+    if (pathset_row (r->ps, r->end[row->a], r->end[row->b], crossed, r->err)
+        < 0)
+        return error_prefix (r->err, "%s", r->name);
+    return crossed->n == row->nlinks ? 0 : damaged (r, "a row's links");
+}
+
+/* Begin to walk over the rows that cross a link. */
+static int find_rows (struct source *r, uint32_t link, struct baseline_walk *w)
+{
+    size_t first;
+
+    *w = (struct baseline_walk){ 0 };
+    return read_start (r, STARTS, link, &first, &w->n) < 0
+                   || !(w->v = read_records (r, CROSSINGS, first, w->n))
+               ? -1
+               : 0;
+}
+
 /*
  * What is close to a job
  */
 
 struct near_search {
-    const struct source *r;
+    struct source *r;
     bool *reached;       /* [nlinks] */
     uint32_t *link;      /* [n] those that were reached last */
     size_t n;
@@ -522,29 +558,20 @@ struct near_search {
 
 static int cross_link (struct near_search *s, uint32_t link)
 {
-    const uint8_t *at, *end;
-    size_t first, n;
-    uint32_t row = 0, more;
-    uint8_t *v;
-    int rc = 0;
+    struct baseline_walk w;
 
-    if (read_start (s->r, STARTS, link, &first, &n) < 0
-        || !(v = read_records (s->r, CROSSINGS, first, n)))
+    if (find_rows (s->r, link, &w) < 0)
         return -1;
-    for (at = v, end = v + n; at < end && rc == 0;) {
-        bool whole = take_number (&at, end, &more);
-
-        if (!whole || more >= s->r->section[ROWS].n - row
-            || s->crossed[row += more] == UINT8_MAX)
-            rc = damaged (s->r, "a link's rows");
-        else if (s->crossed[row]++ == 0) {
+    while (baseline_next (&w)) {
+        if (w.row >= s->r->section[ROWS].n || s->crossed[w.row] == UINT8_MAX)
+            return damaged (s->r, "a link's rows");
+        if (s->crossed[w.row]++ == 0) {
             s->candidate = xgrow (s->candidate, s->ncandidates,
                                   sizeof (*s->candidate));
-            s->candidate[s->ncandidates++] = row;
+            s->candidate[s->ncandidates++] = w.row;
         }
     }
-    free (v);
-    return rc;
+    return w.at == w.n ? 0 : damaged (s->r, "a link's rows");
 }
 
 /* Reach the links of a row. */
@@ -553,7 +580,8 @@ static int follow_row (struct near_search *s, uint32_t number)
     struct baseline_row row;
     struct row crossed;
 
-    if (take_row (s->r, number, &row, &crossed) < 0)
+    if (take_row (s->r, number, &row) < 0
+        || find_row_links (s->r, &row, &crossed) < 0)
         return -1;
     for (size_t k = 0; k < crossed.n; k++)
         if (!s->reached[crossed.link[k]]) {
@@ -613,7 +641,7 @@ static int64_t take_layer (struct near_search *s, size_t room)
 /* Find the rows. Their numbers, ascending, in an array that the caller frees;
  * NULL with err.
  */
-static uint32_t *search_near (const struct source *r, const uint32_t *link,
+static uint32_t *search_near (struct source *r, const uint32_t *link,
                               size_t nlinks, size_t room, size_t *n)
 {
     size_t rows = r->section[ROWS].n;
@@ -658,23 +686,17 @@ static uint32_t *search_near (const struct source *r, const uint32_t *link,
  * Contents
  */
 
-/* Read a row, its links and flows. There is room for rows and links. */
-static int read_row (const struct source *r, struct baseline *b,
-                     uint32_t number)
+/* Read a row, for which there is room, and its flows. */
+static int read_row (struct source *r, struct baseline *b, uint32_t number)
 {
+    const uint8_t *flows = NULL;
     struct baseline_row row;
-    struct row crossed;
-    uint8_t *flows = NULL;
 
-    if (take_row (r, number, &row, &crossed) < 0
+    if (take_row (r, number, &row) < 0
         || (row.nflows > 0
             && !(flows = read_records (r, FLOWS, row.flow, row.nflows))))
         return -1;
-    row.link = (uint32_t)b->nlinks;
-    row.flow = b->nflows;
-    memcpy (b->link + b->nlinks, crossed.link,
-            row.nlinks * sizeof (*b->link));
-    b->nlinks += row.nlinks;
+    row.flow = (uint32_t)b->nflows;
     for (size_t k = 0; k < row.nflows; k++) {
         const uint8_t *at = flows + k * r->section[FLOWS].bytes;
         uint64_t t = take (&at, 2);
@@ -684,18 +706,61 @@ static int read_row (const struct source *r, struct baseline *b,
             = t == FLOW_LOST ? NAN : row.rtt_ns + (double)t - FLOW_ZERO;
     }
     b->row[b->nrows++] = row;
-    free (flows);
     return 0;
+}
+
+/* Which links the rows of a part of the file cross. */
+static int cross_links (const struct source *r, struct baseline *b)
+{
+    struct row crossed;
+
+    for (uint32_t i = 0; i < b->nrows; i++) {
+        if (find_row_links (r, &b->row[i], &crossed) < 0)
+            return -1;
+        for (size_t k = 0; k < crossed.n; k++)
+            baseline_cross (b, crossed.link[k], i);
+    }
+    return 0;
+}
+
+/* The same of the whole file, as it says. */
+static int read_crossings (struct source *r, struct baseline *b)
+{
+    uint8_t *left = xarray (b->nrows, 1); /* crossings of each row */
+    int rc = 0;
+
+    memcpy (left, r->length, b->nrows);
+    for (uint32_t l = 0; l < b->nlinks && rc == 0; l++) {
+        struct baseline_walk w;
+
+        rc = find_rows (r, l, &w);
+        while (rc == 0 && baseline_next (&w))
+            if (w.row >= b->nrows || left[w.row]-- == 0)
+                rc = damaged (r, "a link's rows");
+        if (rc == 0 && w.at < w.n)
+            rc = damaged (r, "a link's rows");
+        if (rc == 0)
+            b->crossed[l] = (struct baseline_crossings){
+                memcpy (xarray (w.n, 1), w.v, w.n), (uint32_t)w.n,
+                (uint32_t)w.n, w.row,
+            };
+    }
+    for (size_t i = 0; i < b->nrows && rc == 0; i++)
+        if (left[i] > 0)
+            rc = damaged (r, "a row's links");
+    free (left);
+    return rc;
 }
 
 /* Read loopbacks first .. end-1 of the file, of ends that the last run of b
  * has used.
  */
-static int read_loopbacks (const struct source *r, struct baseline *b,
-                           size_t first, size_t end, const size_t *used)
+static int read_loopbacks (struct source *r, struct baseline *b, size_t first,
+                           size_t end, const size_t *used)
 {
-    uint8_t *v = end < first ? NULL
-                             : read_records (r, LOOPBACKS, first, end - first);
+    const uint8_t *v = end < first
+                           ? NULL
+                           : read_records (r, LOOPBACKS, first, end - first);
 
     if (!v)
         return end < first ? damaged (r, "a run's loopbacks") : -1;
@@ -706,17 +771,14 @@ static int read_loopbacks (const struct source *r, struct baseline *b,
         l.time.ns = take_float (&at, 4);
         l.time.sd = take_float (&at, 2);
         if (l.end >= r->nends || !is_time (l.time.ns)
-            || !is_time (l.time.sd)) {
-            free (v);
+            || !is_time (l.time.sd))
             return damaged (r, "a loopback");
-        }
         if (used[l.end] != b->nruns)
             continue;
         b->loopback = xgrow (b->loopback, b->nloopbacks,
                              sizeof (*b->loopback));
         b->loopback[b->nloopbacks++] = l;
     }
-    free (v);
     return 0;
 }
 
@@ -724,14 +786,15 @@ static int read_loopbacks (const struct source *r, struct baseline *b,
  * loopbacks of their ends. next: the first row and loopback of the next run.
  * used [nends]: the last run, from 1, with a row of this end.
  */
-static int read_run (const struct source *r, struct baseline *b,
+static int read_run (struct source *r, struct baseline *b,
                      struct baseline_run run, const size_t next[2],
                      const uint32_t *row, size_t n, size_t *k, size_t *used)
 {
     size_t loopback = run.loopback, first = b->nrows;
     int rc = 0;
 
-    if (next[0] < run.row || next[0] > r->section[ROWS].n || run.audit < 0)
+    if (next[0] < run.row || next[0] > r->section[ROWS].n || run.audit < 0
+        || (b->nruns > 0 && run.audit > b->run[b->nruns - 1].audit))
         return damaged (r, "a run");
     if (*k == n || row[*k] >= next[0])
         return 0;
@@ -748,11 +811,11 @@ static int read_run (const struct source *r, struct baseline *b,
     return rc;
 }
 
-static int read_runs (const struct source *r, struct baseline *b,
-                      const uint32_t *row, size_t n)
+static int read_runs (struct source *r, struct baseline *b, const uint32_t *row,
+                      size_t n)
 {
     size_t nruns = r->section[RUNS].n, k = 0;
-    uint8_t *v = read_records (r, RUNS, 0, nruns);
+    const uint8_t *v = read_records (r, RUNS, 0, nruns);
     size_t *used = xcalloc (r->nends, sizeof (*used));
     struct baseline_run run = { 0 };
     int rc = v ? 0 : -1;
@@ -782,13 +845,12 @@ static int read_runs (const struct source *r, struct baseline *b,
     if (rc == 0 && k < n)
         rc = damaged (r, "a row of no run");
     free (used);
-    free (v);
     return rc;
 }
 
-static char *read_name (const struct source *r, size_t end)
+static char *read_name (struct source *r, size_t end)
 {
-    uint8_t *letters;
+    const uint8_t *letters;
     size_t first, n;
 
     if (read_start (r, NAMES, end, &first, &n) < 0)
@@ -797,10 +859,8 @@ static char *read_name (const struct source *r, size_t end)
         damaged (r, "a name");
         return NULL;
     }
-    if (!(letters = read_records (r, LETTERS, first, n)))
-        return NULL;
-    letters[n] = '\0'; /* there is room for one more record */
-    return (char *)letters;
+    letters = read_records (r, LETTERS, first, n);
+    return letters ? xasprintf ("%.*s", (int)n, (const char *)letters) : NULL;
 }
 
 /* Make the set of all endpoints. */
@@ -828,11 +888,12 @@ static int read_names (struct source *r, pathset_resolve_f resolve, void *arg)
     return rc;
 }
 
-/* Make the set of those that are used, and number them by it. */
-static int number_ends (struct source *r, struct baseline *b)
+/* Leave those endpoints in the set that are used, and number them by it. */
+static int number_ends (const struct source *r, struct baseline *b)
 {
     struct endpoint *used = xarray (r->nends, sizeof (*used));
     uint32_t *number = xarray (r->nends, sizeof (*number));
+    struct pathset *ps;
     size_t n = 0;
 
     for (size_t i = 0; i < r->nends; i++)
@@ -842,19 +903,22 @@ static int number_ends (struct source *r, struct baseline *b)
     for (size_t i = 0; i < r->nends; i++)
         if (number[i] != NETWORK_NONE) {
             number[i] = (uint32_t)n;
-            used[n++] = *pathset_endpoint (r->ps, r->end[i]);
+            used[n++] = *pathset_endpoint (b->ps, r->end[i]);
         }
-    if ((b->ps = pathset_create (pathset_network (r->ps), used, n, r->err))) {
+    ps = pathset_create (pathset_network (b->ps), used, n, r->err);
+    free (used);
+    if (ps) {
         for (size_t i = 0; i < b->nrows; i++) {
             b->row[i].a = number[b->row[i].a];
             b->row[i].b = number[b->row[i].b];
         }
         for (size_t i = 0; i < b->nloopbacks; i++)
             b->loopback[i].end = number[b->loopback[i].end];
+        pathset_destroy (b->ps);
+        b->ps = ps;
     }
-    free (used);
     free (number);
-    return b->ps ? 0 : -1;
+    return ps ? 0 : -1;
 }
 
 /* Read it, or what is close to the job. */
@@ -865,7 +929,7 @@ static struct baseline *read_all (struct source *r, const struct network *net,
     const uint32_t *link = NULL;
     struct baseline *b = NULL;
     uint32_t *row = NULL;
-    size_t n, m, links = 0;
+    size_t n, m;
 
     if (read_head (r, net) < 0
         || !(r->length = read_records (r, LENGTHS, 0, n = r->section[ROWS].n))
@@ -878,21 +942,22 @@ static struct baseline *read_all (struct source *r, const struct network *net,
         for (size_t i = 0; i < n; i++)
             row[i] = (uint32_t)i;
     }
-    for (size_t i = 0; i < n; i++)
-        links += r->length[row[i]];
-    b = baseline_create (NULL);
+    b = baseline_create (r->ps);
     b->open = r->open;
     b->row = xarray (n, sizeof (*b->row));
-    b->link = xarray (links, sizeof (*b->link));
-    if (read_runs (r, b, row, n) < 0 || number_ends (r, b) < 0) {
+    if (read_runs (r, b, row, n) < 0
+        || (job ? cross_links (r, b) : read_crossings (r, b)) < 0
+        || number_ends (r, b) < 0) {
         baseline_destroy (b);
         b = NULL;
     }
+    r->ps = NULL; /* b's */
 done:
     free (row);
-    free (r->length);
     free (r->end);
     pathset_destroy (r->ps);
+    for (int k = 0; k < SECTIONS; k++)
+        free (r->section[k].held);
     return b;
 }
 
@@ -951,17 +1016,6 @@ static struct baseline *read_file (FILE *fp, const char *name,
     if (r.size > FILE_BYTES_MAX) {
         damaged (&r, "its size");
         return NULL;
-    }
-    if (!job) {
-        uint8_t *all = xarray (r.size, 1);
-        struct baseline *b = NULL;
-
-        if (read_at (&r, 0, all, r.size) == 0) {
-            r.bytes = all;
-            b = read_all (&r, net, NULL, 0, resolve, arg);
-        }
-        free (all);
-        return b;
     }
     return read_all (&r, net, job, most, resolve, arg);
 }

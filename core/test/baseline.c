@@ -94,6 +94,40 @@ static struct baseline *read_bytes (const char *bytes, size_t len,
     return b;
 }
 
+static size_t shared (const struct baseline *b, const bool *of, size_t row)
+{
+    struct row crossed;
+    size_t n = 0;
+
+    if (pathset_row (b->ps, b->row[row].a, b->row[row].b, &crossed, &err) < 0)
+        diag ("%s", err.text);
+    for (size_t k = 0; k < crossed.n; k++)
+        n += of[crossed.link[k]];
+    return n;
+}
+
+/* Whether each row crosses the links between its ends, and no others. */
+static bool crosses (const struct baseline *b)
+{
+    bool same = true;
+
+    for (uint32_t l = 0; l < b->nlinks; l++) {
+        struct baseline_walk w = baseline_walk (b, l);
+        bool *of = calloc (b->nlinks, sizeof (*of)), more = baseline_next (&w);
+
+        of[l] = true;
+        for (uint32_t i = 0; i < b->nrows; i++) {
+            bool is = more && w.row == i;
+
+            same &= is == (shared (b, of, i) > 0);
+            more = is ? baseline_next (&w) : more;
+        }
+        same &= !more && w.at == w.n;
+        free (of);
+    }
+    return same;
+}
+
 static void test_file (void)
 {
     struct baseline *b = run_of (0, 16, 7, 1), *again;
@@ -106,7 +140,7 @@ static void test_file (void)
     again = read_bytes (bytes, len, NULL, 0);
     same = again && again->nrows == b->nrows && again->nruns == 1
            && again->run[0].audit == 7 && again->open == 5
-           && again->nloopbacks == 16 && again->nlinks == b->nlinks;
+           && again->nloopbacks == 16 && crosses (b) && crosses (again);
     for (size_t i = 0; same && i < b->nrows; i++)
         same = fabs (again->row[i].rtt_ns - b->row[i].rtt_ns) < 0.01
                && fabs (again->row[i].sd_ns / b->row[i].sd_ns - 1) < 0.004
@@ -159,15 +193,6 @@ static void test_damage (void)
     pathset_destroy (job);
     baseline_destroy (b);
     free (bytes);
-}
-
-static size_t shared (const struct baseline *b, const bool *of, size_t row)
-{
-    size_t n = 0;
-
-    for (size_t k = 0; k < b->row[row].nlinks; k++)
-        n += of[b->link[b->row[row].link + k]];
-    return n;
 }
 
 /* A job reads the rows that share most with it. */
@@ -232,15 +257,10 @@ static const char *runs_of (const struct baseline *b)
     return text;
 }
 
-/* The merger of two, which it destroys. */
 static struct baseline *merge (struct baseline *newer, struct baseline *older,
                                size_t n)
 {
-    struct baseline *b = baseline_merge (newer, older, n, resolve, NULL, &err);
-
-    baseline_destroy (newer);
-    baseline_destroy (older);
-    return b;
+    return baseline_merge (newer, older, n, resolve, NULL, &err);
 }
 
 /* Rows that are gone cross nothing. */
@@ -284,8 +304,8 @@ static void test_merge (void)
     ok (!strcmp (runs_of (b), "3:6 2:3 "), "the newest two of a link: %s",
         runs_of (b));
     b = merge (run_of (8, 2, 9, 3), b, 2);
-    ok (!strcmp (runs_of (b), "9:1 3:6 2:3 "), "of others, others: %s",
-        runs_of (b));
+    ok (!strcmp (runs_of (b), "9:1 3:6 2:3 ") && crosses (b),
+        "of others, others: %s", runs_of (b));
     b->run[0].spread = b->run[1].spread = 1;
     b->run[1].level = 3;
     b = merge (b, run_of (0, 2, 1, 1), 2);
@@ -294,10 +314,42 @@ static void test_merge (void)
         runs_of (b));
     before[pathset_end_link (b->ps, (size_t)pathset_find (b->ps, "k3"))] = 3;
     baseline_reset (b, before);
-    ok (!strcmp (runs_of (b), "9:1 2:1 1:1 "),
+    ok (!strcmp (runs_of (b), "9:1 2:1 1:1 ") && crosses (b),
         "none of before a link was reset: %s", runs_of (b));
     baseline_destroy (b);
     free (before);
+}
+
+/* Of what is written of b, that is reading it fails. */
+static bool is_refused (const struct baseline *b, const char *why)
+{
+    size_t len;
+    char *bytes = bytes_of (b, &len);
+    struct baseline *again = read_bytes (bytes, len, NULL, 0);
+    bool refused = !again && strstr (err.text, why);
+
+    baseline_destroy (again);
+    free (bytes);
+    return refused;
+}
+
+/* What merging relies on. */
+static void test_order (void)
+{
+    struct baseline *b = merge (run_of (0, 4, 2, 1), run_of (0, 3, 1, 2), 0);
+    uint32_t link = pathset_end_link (b->ps, 0), *times = baseline_times (b);
+
+    ok (baseline_runs (b, link) == 2 && times[link] == 5,
+        "two runs, with five round trips, cross a host's link");
+    free (times);
+    b->row[1].nlinks++;
+    ok (is_refused (b, "damaged: a row's links"), "%s", err.text);
+    b->row[1].nlinks -= 2;
+    ok (is_refused (b, "damaged: a link's rows"), "%s", err.text);
+    b->row[1].nlinks++;
+    b->run[1].audit = 3;
+    ok (is_refused (b, "damaged: a run"), "runs that are not the newest first");
+    baseline_destroy (b);
 }
 
 /* A run's rows are compared with those of the same endpoints, whatever their
@@ -353,6 +405,7 @@ int main (void)
     test_near ();
     test_reset ();
     test_merge ();
+    test_order ();
     test_numbers ();
     free (latency);
     tablenet_destroy (net);

@@ -58,30 +58,18 @@ static struct baseline *nothing (const struct site_baseline *site,
     return ps ? baseline_create (ps) : NULL;
 }
 
-static struct baseline *merge (const struct site_baseline *site,
-                               const struct baseline *newer,
-                               const struct baseline *older, size_t n,
-                               struct error *err)
+/* Their merger; both are destroyed. */
+static struct baseline *join (const struct site_baseline *site,
+                              struct baseline *newer, struct baseline *older,
+                              size_t n, struct error *err)
 {
+    if (newer->nrows + older->nrows > 0)
+        return baseline_merge (newer, older, n, fabric_resolve,
+                               (void *)site->fabric, err);
     /* nothing to name */
-    if (newer->nrows + older->nrows == 0)
-        return nothing (site, err);
-    return baseline_merge (newer, older, n, fabric_resolve,
-                           (void *)site->fabric, err);
-}
-
-/* Replace *b by its merger with an older one, which it destroys. */
-static int join (const struct site_baseline *site, struct baseline **b,
-                 struct baseline *older, size_t n, struct error *err)
-{
-    struct baseline *merged = merge (site, *b, older, n, err);
-
+    baseline_destroy (newer);
     baseline_destroy (older);
-    if (!merged)
-        return -1;
-    baseline_destroy (*b);
-    *b = merged;
-    return 0;
+    return nothing (site, err);
 }
 
 /*
@@ -107,29 +95,17 @@ static int knows_all (const struct site_baseline *site,
 {
     const struct fabric *f = site->fabric;
     json_t *list = ledger_list (site->ledger, LEDGER_NEWEST, 0, 0, err);
-    size_t *runs = xcalloc (f->nlinks, sizeof (*runs));
-    size_t *last = xcalloc (f->nlinks, sizeof (*last));
     int all = list ? 1 : -1;
     json_t *v;
     size_t i;
 
-    for (size_t r = 0; r < b->nruns; r++)
-        for (size_t k = b->run[r].row; k < baseline_rows_end (b, r); k++)
-            for (size_t l = 0; l < b->row[k].nlinks; l++) {
-                uint32_t link = b->link[b->row[k].link + l];
-
-                runs[link] += last[link] != r + 1;
-                last[link] = r + 1;
-            }
     json_array_foreach (list, i, v) {
         uint32_t link = fabric_find_link (f, json_text (v, "link"));
 
-        if (link != FABRIC_NONE && runs[link] < n)
+        if (link != FABRIC_NONE && baseline_runs (b, link) < n)
             all = 0;
     }
     json_decref (list);
-    free (runs);
-    free (last);
     return all;
 }
 
@@ -140,20 +116,17 @@ static struct baseline *make (const struct site_baseline *site, size_t n,
     const char *hash = site->fabric->hash;
     int64_t to = INT64_MAX, from = 0;
     struct baseline *b = nothing (site, err);
+    int known = b ? 0 : -1;
 
-    int known = 0;
-
-    if (!b)
-        return NULL;
     while (known == 0
            && (from = ledger_back (site->ledger, hash, to, AT_ONCE, err)) > 0) {
         struct baseline *older = read_audits (site, from, to, err);
 
         if (older && to == INT64_MAX)
             b->open = older->open;
-        known = older && join (site, &b, older, n, err) == 0
-                    ? knows_all (site, b, n, err)
-                    : -1;
+        if (older)
+            b = join (site, b, older, n, err);
+        known = older && b ? knows_all (site, b, n, err) : -1;
         to = from - 1;
     }
     if (known >= 0 && from >= 0)
@@ -216,23 +189,18 @@ static struct baseline *renew (const struct site_baseline *site,
     old = read_file (site, NULL, 0, odd);
     if (!old || disown (old, newest) || old->nruns == 0
         || old->run[0].audit == 0) {
-        if (!(b = make (site, BASELINE_LAST, err)) || !old)
-            return b;
+        b = make (site, BASELINE_LAST, err);
     }
     else {
         from = old->run[0].audit + 1;
         if (old->open > 0 && old->open < from)
             from = old->open;
-        if (!(b = read_audits (site, from, INT64_MAX, err)))
-            goto error;
+        b = read_audits (site, from, INT64_MAX, err);
     }
-    if (join (site, &b, old, BASELINE_LAST, err) == 0)
-        return b;
-    old = NULL;
-error:
+    if (b && old)
+        return join (site, b, old, BASELINE_LAST, err);
     baseline_destroy (old);
-    baseline_destroy (b);
-    return NULL;
+    return b;
 }
 
 static struct baseline *without_resets (const struct site_baseline *site,
@@ -256,42 +224,46 @@ struct baseline *site_baseline_make (const struct site_baseline *site, size_t n,
     return without_resets (site, make (site, n, err), err);
 }
 
-/* Whether a file has these bytes; one that is missing or cannot be trusted has
- * others.
- */
-static bool has_bytes (const char *path, const char *bytes, size_t len)
+/* Fail as soon as what is written is not what the file has. */
+static ssize_t compare_written (void *was, const char *bytes, size_t n)
 {
-    FILE *fp = file_open_trusted (path, geteuid (), NULL);
-    char part[4096];
-    bool same = fp != NULL;
-    size_t n;
+    char part[BUFSIZ];
 
-    while (same && (n = fread (part, 1, sizeof (part), fp)) > 0) {
-        same = n <= len && memcmp (part, bytes, n) == 0;
-        bytes += n;
-        len -= n;
+    for (size_t at = 0, more; at < n; at += more) {
+        more = n - at < sizeof (part) ? n - at : sizeof (part);
+        if (fread (part, 1, more, was) != more
+            || memcmp (part, bytes + at, more) != 0)
+            return 0;
     }
-    file_close_input (fp);
-    return same && len == 0;
+    return (ssize_t)n;
+}
+
+/* Whether the file has the same; one that is missing or cannot be trusted has
+ * not.
+ */
+static bool has_same (const char *path, const struct baseline *b)
+{
+    static const cookie_io_functions_t io = { .write = compare_written };
+    FILE *was = file_open_trusted (path, geteuid (), NULL);
+    FILE *fp = was ? xcheck (fopencookie (was, "w", io)) : NULL;
+    bool same = fp && baseline_write (b, fp, NULL) == 0;
+
+    same = fp && fclose (fp) == 0 && same && fgetc (was) == EOF;
+    file_close_input (was);
+    return same;
 }
 
 int site_baseline_put (const struct baseline *b, const char *path,
                        struct error *err)
 {
-    char *text = NULL;
-    size_t len;
-    FILE *fp = xcheck (open_memstream (&text, &len));
     struct outfile *out;
-    int rc = baseline_write (b, fp, err);
 
-    xcheck (fclose (fp) == 0 ? text : NULL);
-    if (rc == 0 && !has_bytes (path, text, len)) {
-        if ((out = file_create_public (path, err)))
-            fwrite (text, 1, len, file_stream (out)); /* file_commit checks */
-        rc = !out || file_commit (out, err) < 0 ? -1 : 1;
-    }
-    free (text);
-    return rc;
+    if (has_same (path, b))
+        return 0;
+    if (!(out = file_create_public (path, err)))
+        return -1;
+    baseline_write (b, file_stream (out), NULL); /* file_commit checks */
+    return file_commit (out, err) < 0 ? -1 : 1;
 }
 
 int site_baseline_update (const struct site_baseline *site, struct error *err)

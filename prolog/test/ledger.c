@@ -1084,12 +1084,13 @@ static struct baseline *newest (struct ledger *l, size_t n)
 {
     struct baseline *all = ledger_baseline (l, net->net.hash, 1, INT64_MAX,
                                             resolve, net, &err);
-    struct baseline *b = NULL;
 
     if (all && all->nrows > 0)
-        b = baseline_merge (all, all, n, resolve, net, &err);
+        return baseline_merge (
+            all, baseline_create (tablenet_pathset (net, NULL, 0)), n, resolve,
+            net, &err);
     baseline_destroy (all);
-    return b;
+    return NULL;
 }
 
 /* How many rows of the newest n audits cross the link, and their mean RTT. */
@@ -1102,12 +1103,10 @@ static size_t crossing (struct ledger *l, uint32_t link, size_t n, double *rtt)
     runs = 0;
     for (size_t i = 0; b && i < b->nruns; i++)
         runs += baseline_rows_end (b, i) > b->run[i].row;
-    for (size_t i = 0; b && i < b->nrows; i++)
-        for (size_t k = 0; k < b->row[i].nlinks; k++)
-            if (b->link[b->row[i].link + k] == link) {
-                *rtt += b->row[i].rtt_ns;
-                count++;
-            }
+    if (b)
+        for (struct baseline_walk w = baseline_walk (b, link);
+             baseline_next (&w); count++)
+            *rtt += b->row[w.row].rtt_ns;
     *rtt /= count ? (double)count : 1;
     baseline_destroy (b);
     return count;

@@ -286,15 +286,10 @@ static void learn (struct season *s, int64_t audit)
     s->own = need (ledger_baseline (s->ledger, s->fabric->hash, audit, audit,
                                     fabric_resolve, (void *)s->fabric, &err),
                    &err);
-    if (older) {
-        struct baseline *newer = s->own;
-
-        s->own = need (baseline_merge (newer, older, REMEMBERED,
+    if (older)
+        s->own = need (baseline_merge (s->own, older, REMEMBERED,
                                        fabric_resolve, (void *)s->fabric,
                                        &err), &err);
-        baseline_destroy (newer);
-        baseline_destroy (older);
-    }
 }
 
 static void settle (struct season *s)
