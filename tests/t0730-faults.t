@@ -171,7 +171,7 @@ rest ()
 
 soon ()
 {
-    awk '{ exit !($1 < 40) }' $1/seconds
+    awk '{ exit !($1 < 60) }' $1/seconds
     ok $? "... long before the time-out"
 }
 

@@ -321,6 +321,8 @@ static int check_rule (const struct option_known *k,
             say_word (k, with, true, false, b);
         else
             say_list (k, rule->with, " or ", true, b);
+        if (*a != '-' && *b != '-' && !any) /* two operands */
+            return error_input (err, "%s is missing: there is only %s", b, a);
         return error_input (err, any ? "%s cannot be combined with %s"
                                      : "%s needs %s", a, b);
     }
