@@ -58,7 +58,7 @@ enum {
     /* where they are adaptive, each message is a flow */
     SAMPLE_SINGLES_AGAIN = 256,
     /* where messages take one path: enough to tell how many are slow */
-    SAMPLE_REPEATS_AGAIN = 64,
+    SAMPLE_REPEATS_AGAIN = 128,
 };
 
 /* An endpoint's messages to itself, through its adapter and over no cable.
