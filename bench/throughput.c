@@ -156,7 +156,7 @@ static void run (const struct net *n)
     checked = stopwatch_seconds (&watch);
     target = plan_targets (plan, &links);
     for (size_t i = 0; i < links; i++)
-        filled += target[i].n > 0;
+        filled += target[i].filled;
     t = try_links (ps, plan);
     printf ("| %s | %zu | %zu | %zu | %zu | %zu | %.2f | %.2f | %zu/%zu | %zu"
             " | %zu |\n", n->name, hosts, links, plan_rounds (plan),

@@ -253,6 +253,30 @@ static int run_opened (const struct verb *v, struct inputs *in)
     return status;
 }
 
+/* What the last release had, and what to use instead. */
+static const struct {
+    const char *verb, *option, *instead;
+} gone[] = {
+    { "plan", "links", "plan for the hosts around them, with --hosts" },
+    { "plan", "switch", "plan for the hosts around it, with --hosts" },
+    { "plan", "separate", "a plan with more hosts resolves more, with --hosts" },
+};
+
+/* Die if an option is gone. */
+static void find_gone (int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp (argv[i], "--"); i++) {
+        size_t len = strcspn (argv[i], "=");
+
+        for (size_t k = 0; k < sizeof (gone) / sizeof (gone[0]); k++)
+            if (!strcmp (verb_name, gone[k].verb) && len > 2
+                && strlen (gone[k].option) == len - 2
+                && !strncmp (argv[i] + 2, gone[k].option, len - 2))
+                die_input ("--%s is gone: %s", gone[k].option,
+                           gone[k].instead);
+    }
+}
+
 /* operands: of the usage line, of which n are there */
 _Noreturn static void die_missing (const char *operands, int n)
 {
@@ -278,6 +302,7 @@ static int run (const struct verb *v, int argc, char **argv)
     verb_name = argv[0];
     in->given = v->given;
     in->colour = COLOUR_AUTO;
+    find_gone (argc, argv);
     groups[n++] = (struct opt_group){ v->options ? v->options : no_options,
                                       v->given, v->rules };
     first = options_get (groups, v->operands, argc, argv, &fault);

@@ -128,7 +128,7 @@ pmm fabric generate slimfly -o
 pmm fabric generate irregular -o
 pmm fabric import -o
 pmm fabric export -o
-pmm plan text -o
+pmm plan -o
 pmm simulate -o
 pmm solve -o
 pmm judge text -o
@@ -246,6 +246,18 @@ for words in "" "fabric " "fabric generate " "ledger " "policy "; do
         && $out != *[^[:print:]]* ]]
     ok $? "... $out"
 done
+# What the last release had says what to use instead.
+sed -nE '/ gone\[\] = /,/^};/s/^ *\{ "([^"]*)", (NULL|"([^"]*)"), .*/\1|\3/p' \
+    "$srcdir/pmm/main.c" >"$workdir/gone"
+like "$(<"$workdir/gone")" '|' "there are options that are gone"
+while IFS='|' read -r verb option; do
+    # shellcheck disable=SC2086
+    like "$(pmm $verb ${option:+"--$option=x"} 2>&1) $?" \
+        "^pmm [a-z ]*: ${option:+--}.* is gone: .* 2\$" "pmm $verb: $option"
+    [ ! "$option" ] ||
+        is "$(awk -F'\t' -v v="pmm $verb" -v o="$option" '$1 == v && $3 == o' \
+            "$workdir/options")" "" "... which is so"
+done <"$workdir/gone"
 # What was meant: a verb, one of a verb's own, an option, a key.
 while IFS='|' read -r words meant; do
     # shellcheck disable=SC2086

@@ -78,12 +78,6 @@ is "$(jq -c '[.findings[] | .suspects, (.carried_gbps,
     "[[\"$first\"],120,200]" \
     "... one that carries more than a host, and less than two, is named"
 
-pmm plan -f fabric --throughput --links "$first" --extra-rounds 2 -v \
-    -o links 2>said
-like "$(<said)" 'to fill 1 of 1 link$' "one for a link"
-is "$(jq -c '[.targets, (.rounds | length)]' links)" "[[\"$first\"],3]" \
-    "... three times"
-
 # A host that is lost.
 jq -c '(.processes | map (.host) | index ("h0005")) as $lost
     | .pairs |= map (select (.a != $lost and .b != $lost))
@@ -124,6 +118,10 @@ refused "a rate that is none" pmm simulate -f fabric --plan plan \
 pmm plan -f fabric --hosts 'h[0001-0008]' -o probes
 refused "rates of probes" pmm simulate -f fabric --plan probes \
     --rate "$host=50"
+jq -c '.targets[3] = "0/0"' plan >bad
+refused "a plan for a link that is none" pmm plan -f fabric --check bad
+is "$(<said)" "pmm plan: bad: targets[3]: not a link on a path between the hosts" \
+    "... and why"
 jq -c '.test = "one_to_one"' series >alone
 refused "exchanges one way at a time" pmm rates -f fabric --plan plan \
     --series alone

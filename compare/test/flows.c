@@ -83,7 +83,7 @@ static struct outcome look (struct pathset *ps, const struct plan *plan)
         bool filled = most >= rate[t[i].link] * (1 - 1e-6);
 
         out.filled += filled;
-        out.good = out.good && filled == (t[i].n > 0);
+        out.good = out.good && filled == t[i].filled;
     }
     for (size_t x = 0; x < 2 * net->nlinks; x++) {
         used += across.arc[x].most > 0;
@@ -216,31 +216,6 @@ static void test_few (void)
     tablenet_destroy (t);
 }
 
-/* Only what is asked for. */
-static void test_links (void)
-{
-    struct treenet *t = treenet_create (8, 3, TREE_DMODK, 1);
-    struct pathset *ps = treenet_pathset (t, NULL, 0);
-    uint32_t link[] = { 130, 5 }, wrong[] = { 1 << 20 };
-    struct flows_options opts = {
-        .link = link, .nlinks = 2, .times = 3, .seed = 1,
-    };
-    struct error err = { 0 };
-    struct plan *plan = flows_make (ps, &opts, &err);
-    size_t n;
-    const struct plan_target *of = plan_targets (plan, &n);
-
-    ok (flows_check (ps, plan, &err) == 0 && n == 2 && of[0].link == 5
-            && of[0].n == 1 && of[1].link == 130 && of[1].n == 1
-            && plan_probes (plan) <= 8,
-        "two links, three times: %zu flows", plan_probes (plan));
-    opts = (struct flows_options){ wrong, 1, 1, 1 };
-    ok (!flows_make (ps, &opts, &err), "no such link: %s", err.text);
-    plan_destroy (plan);
-    pathset_destroy (ps);
-    treenet_destroy (t);
-}
-
 /* Two switches of four hosts each (0-3, 4-7), 100 Gb/s, and two cables that
  * join them, of 200 Gb/s: link 8 carries hosts 0, 1, 4, 5 and link 9 the
  * others, by who is lower. Link 10 is where 8 ends: it carries what 8 does.
@@ -314,14 +289,12 @@ static void test_check (void)
     struct plan *plan;
 
     for (size_t i = 0; i < sizeof (plans) / sizeof (plans[0]); i++) {
-        const struct plan_member alone = { plans[i].target, 1, 1 };
-
         plan = flows_plan ();
         for (size_t k = 0; k < plans[i].nflows; k++)
             plan_add (plan, plans[i].flow[k].round, plans[i].flow[k].a,
                       plans[i].flow[k].b);
         if (plans[i].target)
-            plan_add_target (plan, plans[i].target, &alone, 1);
+            plan_add_target (plan, plans[i].target, true);
         ok (expected (ps, plan, plans[i].error), "%s: %s", plans[i].what,
             plans[i].error ? plans[i].error : "good");
         plan_destroy (plan);
@@ -360,7 +333,6 @@ int main (void)
     test_trees ();
     test_irregular ();
     test_few ();
-    test_links ();
     test_check ();
     return done_testing ();
 }

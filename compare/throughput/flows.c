@@ -435,15 +435,8 @@ static int set_targets (struct maker *m, struct error *err)
 
     if (!link)
         return -1;
-    if (m->opts->link) {
-        link = m->opts->link;
-        n = m->opts->nlinks;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (link[i] >= m->nlinks)
-            return error_input (err, "link %u is out of range", link[i]);
+    for (size_t i = 0; i < n; i++)
         m->target[link[i]] = true;
-    }
     for (size_t x = 0; x < 2 * m->nlinks; x++)
         if (m->target[x / 2] && m->across.arc[x].most > 0) {
             m->order[m->norder++] = x;
@@ -452,15 +445,13 @@ static int set_targets (struct maker *m, struct error *err)
     return 0;
 }
 
-/* A target's member is the link itself, if a round fills it. */
 static void add_targets (struct maker *m)
 {
     for (uint32_t l = 0; l < m->nlinks; l++) {
-        const struct plan_member alone = { l, 1, 1 };
         double best = fmax (m->goal[2 * l].best, m->goal[2 * l + 1].best);
 
         if (m->target[l])
-            plan_add_target (m->plan, l, &alone,
+            plan_add_target (m->plan, l,
                              best >= m->rate[l] * (1 - SLACK));
     }
 }

@@ -27,16 +27,14 @@
 #include "util/error.h"
 
 struct flows_options {
-    const uint32_t *link; /* to load; NULL: all that paths of the set cross */
-    size_t nlinks;
-    unsigned int times;   /* how often each link is loaded, at least 1 */
+    unsigned int times; /* how often each link is loaded, at least 1 */
     uint64_t seed;
 };
 
-/* Make the plan. Its targets are the links: a target with one member is a link
- * that is full in a round, in some direction; one with no members is a link
- * that endpoints or paths cannot fill, or that no path crosses. Cost: trees of
- * all endpoints, and a few dozen pairs per link. NULL with err.
+/* Make the plan. Its targets are the links that paths of the set cross: one that
+ * is full in a round, in some direction, is filled; others cannot be filled by
+ * endpoints or paths. Cost: trees of all endpoints, and a few dozen pairs per
+ * link. NULL with err.
  */
 struct plan *flows_make (struct pathset *ps, const struct flows_options *opts,
                          struct error *err);

@@ -179,7 +179,7 @@ static int check_whole (const struct flows_checker *c, const struct plan *plan,
         return error_input (err, "a plan of flows for %zu links has no rank,"
                             " and neither basis nor confirm rounds", links);
     for (size_t i = 0; i < n; i++)
-        if (t[i].n > 0 && !c->filled[t[i].link])
+        if (t[i].filled && !c->filled[t[i].link])
             return error_input (err, "no round fills %s", id (c, t[i].link));
     return 0;
 }

@@ -28,20 +28,11 @@ void probes_shuffle (struct rng *rng, struct probe *probe, size_t n)
     }
 }
 
-void basis_by_link (struct basis *b, struct pathset *ps)
-{
-    *b = (struct basis){
-        .ps = ps, .m = pathset_network (ps)->nlinks,
-        .nports = pathset_ports (ps), .by_link = true,
-    };
-    b->first = xgrow (NULL, 0, sizeof (*b->first));
-    b->first[0] = 0;
-}
-
 int basis_open (struct basis *b, struct pathset *ps, struct error *err)
 {
-    basis_by_link (b, ps);
-    b->by_link = false;
+    *b = (struct basis){ .ps = ps, .nports = pathset_ports (ps) };
+    b->first = xgrow (NULL, 0, sizeof (*b->first));
+    b->first[0] = 0;
     return pathset_links (ps, &b->m, err) ? 0 : -1;
 }
 
@@ -90,10 +81,7 @@ void basis_push (struct basis *b, uint32_t from, uint32_t to,
                                pathset_port (b->ps, to) },
                2 * row->n + !row->symmetric);
     for (size_t k = 0; k < row->n; k++)
-        push_entry (b, b->by_link ? row->link[k]
-                                  : (uint32_t)pathset_column (b->ps,
-                                                              row->link[k]),
-                    row->count[k]);
+        push_entry (b, pathset_column (b->ps, row->link[k]), row->count[k]);
 }
 
 int basis_add (struct basis *b, uint32_t from, uint32_t to, struct error *err)

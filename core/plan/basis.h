@@ -29,8 +29,7 @@ enum {
  */
 struct basis {
     const struct pathset *ps;
-    bool by_link;       /* a column's number is that of the link */
-    size_t m;           /* columns: the links of the job, or of the network */
+    size_t m;           /* columns: the links of the job */
     size_t nports;
     size_t n;
     bool all;           /* every row of the set is among them */
@@ -51,9 +50,6 @@ void probes_shuffle (struct rng *rng, struct probe *probe, size_t n);
 
 /* An empty basis of the set; basis_clear after 0. Return 0, or -1 with err. */
 int basis_open (struct basis *b, struct pathset *ps, struct error *err);
-
-/* The same with a column for each link of the network. */
-void basis_by_link (struct basis *b, struct pathset *ps);
 void basis_clear (struct basis *b);
 
 /* Append a pair and its row, unless that is empty; basis_add reads the row.

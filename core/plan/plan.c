@@ -11,7 +11,6 @@
 static const struct plan_rules rules[] = {
     { "pmm", false, false },
     { "paper", false, false },
-    { "links", false, false },
     { "one-factor", true, false },
     { "bisection", true, false },
     { "by-host", true, false },
@@ -59,8 +58,6 @@ void plan_destroy (struct plan *plan)
     for (size_t r = 0; r < plan->nrounds; r++)
         free (plan->round[r].probe);
     free (plan->round);
-    for (size_t i = 0; i < plan->ntargets; i++)
-        free (plan->target[i].member);
     free (plan->target);
     free (plan);
 }
@@ -101,16 +98,11 @@ void plan_set_confirm (struct plan *plan, size_t n)
     plan->confirm_rounds = n;
 }
 
-void plan_add_target (struct plan *plan, uint32_t link,
-                      const struct plan_member *member, size_t n)
+void plan_add_target (struct plan *plan, uint32_t link, bool filled)
 {
-    struct plan_target *t;
-
-    plan->target = xgrow (plan->target, plan->ntargets, sizeof (*t));
-    t = &plan->target[plan->ntargets++];
-    *t = (struct plan_target){ link, xarray (n, sizeof (*member)), n };
-    for (size_t i = 0; i < n; i++)
-        t->member[i] = member[i];
+    plan->target = xgrow (plan->target, plan->ntargets,
+                          sizeof (*plan->target));
+    plan->target[plan->ntargets++] = (struct plan_target){ link, filled };
 }
 
 const struct plan_target *plan_targets (const struct plan *plan, size_t *n)
@@ -132,8 +124,7 @@ struct plan *plan_copy (const struct plan *plan)
             plan_add (copy, r, plan->round[r].probe[i].a,
                       plan->round[r].probe[i].b);
     for (size_t i = 0; i < plan->ntargets; i++)
-        plan_add_target (copy, plan->target[i].link, plan->target[i].member,
-                         plan->target[i].n);
+        plan_add_target (copy, plan->target[i].link, plan->target[i].filled);
     return copy;
 }
 

@@ -80,22 +80,6 @@ struct plan *paper_make_first (struct pathset *ps,
                                const struct plan_options *opts,
                                struct error *err);
 
-/* Plan the measurement of the links target[0 .. n-1] (of the network;
- * duplicates count once) by few endpoints of the set `all` (plan/select), such
- * as the links of a suspect switch or of one that was repaired. The plan's
- * method is "links", its endpoints are those of *ps, which the caller destroys;
- * plan_targets gives what it determines. opts sets the redundant rounds. The
- * same seed gives the same plan on every machine. NULL with err: a path is
- * broken, or none of the links is on a path.
- *
- * At most SELECT_NEAR_MAX endpoints around a link are tried. If a network has
- * more, "not determined" means: not by the nearest ones.
- */
-enum { SELECT_NEAR_MAX = 256 };
-struct plan *select_links (struct pathset *all, const uint32_t *target,
-                           size_t n, const struct plan_options *opts,
-                           struct pathset **ps, struct error *err);
-
 /* Build a plan by hand: an empty plan, whose method is a string that outlives
  * it; add a probe to a round (rounds grow as needed).
  */
@@ -111,24 +95,12 @@ void plan_set_maximal (struct plan *plan, bool maximal);
 /* The last n rounds are the confirm stage. */
 void plan_set_confirm (struct plan *plan, size_t n);
 
-/* What a plan of method "links" is for: a link, and the combination of links
- * that includes it and that the plan determines, the sum of p/q times their
- * latencies. n == 1: the link alone; n == 0: no combination includes it. For
- * flows: a link that they fill, or, with n == 0, do not fill.
- */
-struct plan_member {
-    uint32_t link;
-    int64_t p, q;
-};
+/* A link that flows are to fill, and whether they do. */
 struct plan_target {
     uint32_t link;
-    struct plan_member *member;
-    size_t n;
+    bool filled;
 };
-
-/* Add a target; members are copied. */
-void plan_add_target (struct plan *plan, uint32_t link,
-                      const struct plan_member *member, size_t n);
+void plan_add_target (struct plan *plan, uint32_t link, bool filled);
 const struct plan_target *plan_targets (const struct plan *plan, size_t *n);
 
 /* A copy that can be extended. */
@@ -163,10 +135,9 @@ void plan_set_bound (struct plan *plan, size_t rounds);
  * link in two probes of a round, no empty round, the basis rounds independent,
  * their rank that of the plan and of all pairs of the set (computed again by
  * another elimination, over another prime), the links those of all pairs, and
- * at least as many rounds as its bound. If the plan has targets, the basis
- * rounds must determine these, instead of having the rank of all pairs; else,
- * if it is not maximal, they must cross all links. What plan_rules allow is not
- * checked; plans of flows are not accepted. Return 0, or -1 with err.
+ * at least as many rounds as its bound. If it is not maximal, they must cross
+ * all links, instead of having the rank of all pairs. What plan_rules allow is
+ * not checked; plans of flows are not accepted. Return 0, or -1 with err.
  */
 int plan_check (struct pathset *ps, const struct plan *plan,
                 struct error *err);

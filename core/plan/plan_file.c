@@ -15,7 +15,6 @@ enum {
     ROUNDS_MAX = 1 << 20,
     PROBES_MAX = 1 << 20, /* of a round */
     TARGETS_MAX = 1 << 20,
-    FRACTION_MAX = 1 << 20, /* |p| and q */
 };
 
 static size_t extra_rounds (const struct plan *plan)
@@ -58,41 +57,23 @@ static json_t *rounds_json (const struct plan *plan, struct pathset *ps,
     return rounds;
 }
 
-/* What becomes of the targets, by the number of members up to 2: links that are
- * not determined, determined alone, and only in a combination. Fractions are
- * p/q as in solve/solution.
- */
+/* The targets that are not filled, and those that are. */
 static void targets_json (const struct plan *plan,
-                          const struct link_info *info, json_t *json[3])
+                          const struct link_info *info, json_t *json[2])
 {
     size_t n;
     const struct plan_target *t = plan_targets (plan, &n);
 
     json[0] = json_array ();
     json[1] = json_array ();
-    json[2] = json_object ();
-    for (size_t i = 0; i < n; i++) {
-        json_t *members = json_object ();
-
-        for (size_t k = 0; k < t[i].n; k++) {
-            const struct plan_member *m = &t[i].member[k];
-
-            json_put (members, info[m->link].id,
-                      json_sprintf ("%jd/%jd", (intmax_t)m->p,
-                                    (intmax_t)m->q));
-        }
-        if (t[i].n > 1)
-            json_put (json[2], info[t[i].link].id, json_incref (members));
-        else
-            json_add (json[t[i].n], json_string (info[t[i].link].id));
-        json_decref (members);
-    }
+    for (size_t i = 0; i < n; i++)
+        json_add (json[t[i].filled], json_string (info[t[i].link].id));
 }
 
-/* The list or object, or NULL instead of an empty one. */
+/* The list, or NULL instead of an empty one. */
 static json_t *unless_empty (json_t *json)
 {
-    if (json_array_size (json) + json_object_size (json) > 0)
+    if (json_array_size (json) > 0)
         return json;
     json_decref (json);
     return NULL;
@@ -115,7 +96,7 @@ int plan_write (const struct plan *plan, struct pathset *ps,
     size_t bound = plan_bound (plan) > least ? plan_bound (plan) : least;
     size_t confirm = plan_confirm_rounds (plan), ntargets;
     json_t *rounds = rounds_json (plan, ps, err);
-    json_t *endpoints, *targets[3];
+    json_t *endpoints, *targets[2];
 
     if (!rounds)
         return -1;
@@ -127,7 +108,7 @@ int plan_write (const struct plan *plan, struct pathset *ps,
     return json_write_file (
         "plan", net->hash,
         json_pack ("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*, s:o*, s:o*,"
-                   " s:o*, s:o*, s:o, s:o, s:o*, s:o*, s:o, s:o}",
+                   " s:o*, s:o, s:o, s:o*, s:o*, s:o, s:o}",
                    "method", plan_method (plan),
                    "hosts", (json_int_t)pathset_ports (ps),
                    "links", (json_int_t)plan_links (plan),
@@ -140,7 +121,6 @@ int plan_write (const struct plan *plan, struct pathset *ps,
                    "confirm_rounds", confirm ? json_integer (confirm) : NULL,
                    "targets",
                    ntargets ? targets[1] : unless_empty (targets[1]),
-                   "combined", unless_empty (targets[2]),
                    "undetermined", unless_empty (targets[0]),
                    "stderr_rms", real_or (x->stderr_rms, json_null ()),
                    "stderr_max", real_or (x->stderr_max, json_null ()),
@@ -298,125 +278,37 @@ static struct plan *read_probes (const json_t *json, const struct ends *ends,
     return NULL;
 }
 
-/* The number of a link by its id; ids are those of the set's paths. */
-static int find_link (const json_t *ids, const char *id, uint32_t *link,
-                      struct error *err)
-{
-    const json_t *number = json_object_get (ids, id);
-
-    if (!number)
-        return error_input (err, "no path between the hosts crosses %.40s",
-                            id);
-    *link = json_integer_value (number);
-    return 0;
-}
-
-/* "p/q" need not be in lowest terms, but q > 0. */
-static int read_fraction (const json_t *json, struct plan_member *m)
-{
-    const char *text = json_string_value (json);
-    char *end;
-
-    if (!text)
-        return -1;
-    m->p = strtoll (text, &end, 10);
-    if (end == text || *end != '/')
-        return -1;
-    text = end + 1;
-    m->q = strtoll (text, &end, 10);
-    return end == text || *end || m->q < 1 || m->q > FRACTION_MAX
-        || llabs (m->p) > FRACTION_MAX ? -1 : 0;
-}
-
-static int read_combination (struct plan *plan, const char *id,
-                             json_t *members, const json_t *ids,
-                             struct error *err)
-{
-    struct plan_member *m = xarray (json_object_size (members), sizeof (*m));
-    bool has = false;
-    const char *key;
-    json_t *value;
-    uint32_t link = 0;
-    size_t n = 0;
-    int rc = find_link (ids, id, &link, err);
-
-    json_object_foreach (members, key, value) {
-        if (rc == 0)
-            rc = find_link (ids, key, &m[n].link, err);
-        if (rc == 0 && read_fraction (value, &m[n]) < 0)
-            rc = error_input (err, "combined.%.40s.%.40s: no fraction", id,
-                              key);
-        if (rc < 0)
-            break;
-        has = has || (m[n].link == link && m[n].p != 0);
-        n++;
-    }
-    if (rc == 0 && (n < 2 || !has))
-        rc = error_input (err, "combined.%.40s: not a combination with it",
-                          id);
-    if (rc == 0)
-        plan_add_target (plan, link, m, n);
-    free (m);
-    return rc;
-}
-
-static int add_targets (struct plan *plan, json_t *list, json_t *combined,
-                        const json_t *ids, struct error *err)
-{
-    const char *id;
-    json_t *value;
-    size_t i;
-
-    json_array_foreach (list, i, value) {
-        struct plan_member m = { .p = 1, .q = 1 };
-
-        if (!json_is_string (value))
-            return error_input (err, "targets[%zu]: not a string", i);
-        if (find_link (ids, json_string_value (value), &m.link, err) < 0)
-            return error_prefix (err, "targets[%zu]", i);
-        plan_add_target (plan, m.link, &m, 1);
-    }
-    json_object_foreach (combined, id, value)
-        if (read_combination (plan, id, value, ids, err) < 0)
-            return -1;
-    return 0;
-}
-
-/* Read what targets_json writes. Undetermined links are not read: they may be
- * on no path of these hosts.
+/* Read the targets that are filled, which plans of flows have unless they are
+ * empty. The others may be on no path of these hosts.
  */
 static int read_targets (struct plan *plan, const json_t *json,
                          struct pathset *ps, struct error *err)
 {
-    json_t *list, *combined = NULL, *ids;
+    json_t *list, *ids, *value;
     const uint32_t *link;
-    size_t n;
-    int rc;
+    size_t n, i;
+    int rc = 0;
 
     if (json_get_array (json, NULL, "targets", TARGETS_MAX, &list, err) < 0
-        || (json_object_get (json, "combined")
-            && json_get_object (json, NULL, "combined", &combined, err) < 0)
         || !(link = pathset_links (ps, &n, err)))
         return -1;
     ids = json_object ();
-    for (size_t i = 0; i < n; i++)
+    for (i = 0; i < n; i++)
         json_put (ids, pathset_network (ps)->link[link[i]].id,
                   json_integer (link[i]));
-    rc = add_targets (plan, list, combined, ids, err);
-    json_decref (ids);
-    plan_targets (plan, &n);
-    if (rc == 0 && n == 0 && !plan_rules (plan_method (plan))->flows)
-        rc = error_input (err, "targets: there are none");
-    return rc;
-}
+    json_array_foreach (list, i, value) {
+        const char *id = json_string_value (value);
+        const json_t *number = id ? json_object_get (ids, id) : NULL;
 
-/* Plans of method "links" have targets; plans of flows have them unless they
- * are empty.
- */
-static bool has_targets (const struct plan_rules *rules, const json_t *json)
-{
-    return rules->flows ? json_object_get (json, "targets") != NULL
-                        : strcmp (rules->method, "links") == 0;
+        if (!number) {
+            rc = error_input (err, "targets[%zu]: not a link on a path between"
+                              " the hosts", i);
+            break;
+        }
+        plan_add_target (plan, json_integer_value (number), true);
+    }
+    json_decref (ids);
+    return rc;
 }
 
 /* Read the numbers and targets of a plan, whose rounds are there. Some numbers
@@ -437,7 +329,8 @@ static int read_numbers (struct plan *plan, const json_t *json,
         || (json_object_get (json, "confirm_rounds")
             && json_get_u64 (json, NULL, "confirm_rounds", 0, rounds - basis,
                              &confirm, err) < 0)
-        || (has_targets (plan_rules (plan_method (plan)), json)
+        || (plan_rules (plan_method (plan))->flows
+            && json_object_get (json, "targets")
             && read_targets (plan, json, ps, err) < 0)
         || json_get_u64 (json, NULL, "bound", 0, ROUNDS_MAX, &bound, err) < 0)
         return -1;

@@ -56,7 +56,8 @@ struct rref {
     uint64_t entries, work;
 };
 
-uint64_t prime_inverse (uint64_t a)
+/* a > 0 */
+static uint64_t prime_inverse (uint64_t a)
 {
     uint64_t x = 1;
 

@@ -50,9 +50,6 @@ static inline uint64_t prime_mul (uint64_t a, uint64_t b)
     return prime_add ((uint64_t)t & PRIME, (uint64_t)(t >> 61));
 }
 
-/* a > 0 */
-uint64_t prime_inverse (uint64_t a);
-
 struct rref_entry {
     uint32_t col;
     uint64_t value; /* 1 .. P-1 */
