@@ -25,10 +25,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "bench/bound.h"
 #include "bench/need.h"
 #include "bench/networks.h"
+#include "bench/paper_method.h"
 #include "bench/price.h"
-#include "core/plan/bound.h"
 #include "core/plan/plan.h"
 #include "core/solve/solve.h"
 

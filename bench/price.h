@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Prices of links, and the lower bound on rounds that they prove.
  *
- * Read by bench/planner: the gap that the plain bounds (check/bound) leave.
+ * Read by bench/planner: the gap that the plain bounds (bench/bound) leave.
  *
  * Give every link a price. The cost of a row is the sum over its links, each
  * once, however often it is crossed. No basis costs less than the greedy one,

@@ -11,7 +11,6 @@
 #include "compare/throughput/flows.h"
 #endif
 #include "core/paths/multipath.h"
-#include "core/plan/bound.h"
 #include "core/plan/plan.h"
 #include "core/solve/solve.h"
 #include "ibquery/spread.h"
@@ -24,41 +23,13 @@ enum {
     TIMES_MAX = 100,
 };
 
-/* A planning method. Methods other than ours make no redundant rounds. A
- * pattern's name is a method, too.
+/* How many redundant rounds plans have by default, and at most: ours, those of
+ * patterns, and of flows, which fill each link once more.
  */
-static const struct plan_verb_method {
-    const char *name;
-    struct plan *(*make) (struct pathset *ps, const struct plan_options *opts,
-                          struct error *err);
-    int extra_rounds; /* default */
-    int extra_rounds_max;
-} methods[] = {
-    { "pmm", plan_make, 2, EXTRA_ROUNDS_MAX },
-    { "paper", paper_make, 0, 0 },
-    { "paper-first", paper_make_first, 0, 0 },
-};
-
-#ifdef HAVE_COMPARISON
-/* The method of all patterns, without redundant rounds. */
-static const struct plan_verb_method schedule = { "schedule", NULL, 0, 0 };
-#endif
-
-/* A redundant round fills each link once more. */
-static const struct plan_verb_method throughput
-    = { "throughput", NULL, 1, TIMES_MAX };
-
-static const struct plan_verb_method *find_method (const char *name)
-{
-    for (size_t i = 0; i < sizeof (methods) / sizeof (methods[0]); i++)
-        if (strcmp (name, methods[i].name) == 0)
-            return &methods[i];
-#ifdef HAVE_COMPARISON
-    if (pattern_find (name) >= 0)
-        return &schedule;
-#endif
-    return NULL;
-}
+static const struct plan_verb_kind {
+    int rounds, most;
+} ours = { 2, EXTRA_ROUNDS_MAX }, schedule = { 0, 0 },
+  throughput = { 1, TIMES_MAX };
 
 static struct plan_words {
     const char *method, *check;
@@ -69,17 +40,26 @@ static struct plan_words {
     bool throughput, base_lids, shuffle, verbose;
 } given = { .extra_rounds = -1, .seed = 1 };
 
-static const struct plan_verb_method *method (void)
+static const struct plan_verb_kind *kind (void)
 {
-    return given.throughput ? &throughput
-                            : find_method (given.method ? given.method : "pmm");
+    return given.throughput                               ? &throughput
+           : given.method && strcmp (given.method, "pmm") ? &schedule
+                                                          : &ours;
 }
 
 static int set_method (void *field, const char *value, struct error *err)
 {
-    if (!find_method (value))
-        return error_input (err, "'%.40s' is not pmm, paper, paper-first or a "
-                                 "pattern; 'pmm pattern' lists these", value);
+    bool known = !strcmp (value, "pmm");
+
+#ifdef HAVE_COMPARISON
+    known = known || pattern_find (value) >= 0;
+#endif
+    if (!strncmp (value, "paper", 5)) /* of the last release */
+        return error_input (err, "%.40s is gone: bench/paper_plan has it",
+                            value);
+    if (!known)
+        return error_input (err, "'%.40s' is not pmm or a pattern; 'pmm pattern' "
+                                 "lists these", value);
     return opt_string (field, value, err);
 }
 
@@ -89,7 +69,7 @@ static const struct opt options[] = {
       "the job's hosts, " LIST_HELP " (default: all)" },
     { "base-lids", 0, NULL, opt_true, FIELD (base_lids),
       "use no other LIDs than the ports' first" },
-    { "method", 0, "pmm|paper|paper-first|PATTERN", set_method, FIELD (method),
+    { "method", 0, "pmm|PATTERN", set_method, FIELD (method),
       "how to plan; others than pmm are to compare with (default: pmm)" },
 #ifdef HAVE_COMPARISON
     { "throughput", 0, NULL, opt_true, FIELD (throughput),
@@ -108,7 +88,7 @@ static const struct opt options[] = {
     { "check", 0, "FILE", opt_string, FIELD (check),
       "plan nothing, check this plan" },
     { "verbose", 'v', NULL, opt_true, FIELD (verbose),
-      "say in two lines what the plan is, and the bound" },
+      "say in some lines what the plan is" },
     { 0 },
 };
 
@@ -142,11 +122,10 @@ static struct plan *make_to_compare (struct pathset *ps,
  */
 static void make (struct inputs *in, struct plan_file_extra *extra)
 {
-    const struct plan_verb_method *by = method ();
     bool flows = given.throughput;
     const struct plan_options opts = {
         .extra_rounds = given.extra_rounds >= 0 ? given.extra_rounds
-                                                : by->extra_rounds,
+                                                : kind ()->rounds,
         .seed = given.seed,
         .budget = given.budget,
     };
@@ -156,35 +135,17 @@ static void make (struct inputs *in, struct plan_file_extra *extra)
     in->ps = inputs_hosts (in->fabric, "hosts", given.hosts,
                            !given.base_lids && !flows);
 #ifdef HAVE_COMPARISON
-    if (!by->make)
+    if (kind () != &ours)
         in->plan = need (make_to_compare (in->ps, &opts));
     else
 #endif
-        in->plan = need (by->make (in->ps, &opts, &fault));
+        in->plan = need (plan_make (in->ps, &opts, &fault));
     extra->seconds = 1e-9 * (double)(clock_ns () - start);
     if (getrusage (RUSAGE_SELF, &usage) == 0)
         extra->peak_rss_mb = usage.ru_maxrss / 1024.0;
     if (!flows)
         need_ok (solve_predict (in->ps, in->plan, &extra->stderr_rms,
                                 &extra->stderr_max, &fault));
-}
-
-/* Compute the lower bound of rounds, with less effort if it will not be shown.
- * There is none for flows, or if the plan is not maximal.
- */
-static struct bound find_bound (struct inputs *in)
-{
-    struct bound bound = { 0 };
-
-    if (plan_rules (plan_method (in->plan))->flows
-        || !plan_maximal (in->plan))
-        return bound;
-    need_ok (bound_find (in->ps, plan_rank (in->plan),
-                         given.verbose ? BOUND_EFFORT : BOUND_QUICK, &bound,
-                         &fault));
-    if (bound.rounds > plan_bound (in->plan))
-        plan_set_bound (in->plan, bound.rounds);
-    return bound;
 }
 
 static void say_filled (const struct plan *plan, size_t endpoints)
@@ -252,8 +213,7 @@ static void say_meetings (const struct inputs *in)
 }
 
 static void summary (const struct inputs *in,
-                     const struct plan_file_extra *extra,
-                     const struct bound *bound)
+                     const struct plan_file_extra *extra)
 {
     const struct plan *plan = in->plan;
     size_t n = pathset_ports (in->ps);
@@ -287,19 +247,11 @@ static void summary (const struct inputs *in,
                  extra->stderr_rms, extra->stderr_max);
     if (plan_probes (plan) > 0)
         say_meetings (in);
-    if (bound->rounds > 0) {
-        const char *set = bound_set_name (bound, in->ps);
-        bool ends = bound->kind == BOUND_LEAF || bound->kind == BOUND_POD;
-
-        fprintf (stderr, "pmm plan: %.2f times the bound of %zu (%s%s%s: %zu "
-                         "%s, %zu to a round; %zu of %zu sets%s)\n",
-                 (double)plan_basis_rounds (plan) / bound->rounds,
-                 bound->rounds, bound_kind_name (bound->kind),
-                 *set ? " " : "", set, bound->need,
-                 ends ? "ends of probes" : "probes", bound->width,
-                 bound->looked, bound->sets,
-                 bound->best ? ", none better" : "");
-    }
+    if (plan_maximal (plan) && !plan_rules (plan_method (plan))->schedule)
+        fprintf (stderr,
+                 "pmm plan: %zu rounds at least: %zu probes, %zu to a round\n",
+                 plan_least_rounds (n, plan_rank (plan)), plan_rank (plan),
+                 n / 2);
 }
 
 static void check_plan (struct inputs *in)
@@ -324,23 +276,19 @@ static void check_plan (struct inputs *in)
 static int run (struct inputs *in)
 {
     struct plan_file_extra extra = { 0 };
-    struct bound bound = { 0 };
 
-    if (given.extra_rounds > method ()->extra_rounds_max)
-        die_input ("--extra-rounds: more than %d",
-                   method ()->extra_rounds_max);
+    if (given.extra_rounds > kind ()->most)
+        die_input ("--extra-rounds: more than %d", kind ()->most);
     if (given.check)
         check_plan (in);
     else
         make (in, &extra);
-    if (given.verbose || !given.check)
-        bound = find_bound (in);
     if (!given.check)
         need_ok (plan_write (in->plan, in->ps, &extra, inputs_output (in),
                              &fault));
     if (given.verbose) {
         fflush (inputs_output (in)); /* on a terminal, all of the plan first */
-        summary (in, &extra, &bound);
+        summary (in, &extra);
     }
     return EXIT_OK;
 }

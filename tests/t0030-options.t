@@ -278,7 +278,7 @@ typed='pmm fabr	rea	--publ	 --ti	5
 pmm fabric generate fat-tree --routing dm	 --lm	3
 pmm infer lat --format j	
 pmm infer --format=j	
-pmm help pla	--me	pap	
+pmm help pla	--me	pm	
 pmm help ledger tr	
 pmm-probe pai	 --for	fi	
 pmm judge -f sam	 --plan sam	
@@ -288,7 +288,7 @@ expected='pmm fabric read --publish --timeout 5
 pmm fabric generate fat-tree --routing dmodk --lmc 3
 pmm infer lat --format json
 pmm infer --format json
-pmm help plan --method paper
+pmm help plan --method pmm
 pmm help ledger trend
 pmm-probe pairs --format fit
 pmm judge -f sample --plan sample

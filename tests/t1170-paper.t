@@ -7,8 +7,8 @@
 . "$(dirname "$0")/lib.sh"
 need pmm jq awk make
 workdir
-make -s -C "$builddir" bench/planner >"$workdir/made" 2>&1
-ok $? "the planner's benchmark is built" || diag "$(<"$workdir/made")"
+make -s -C "$builddir" bench/paper_plan bench/planner >"$workdir/made" 2>&1
+ok $? "the programs are built" || diag "$(<"$workdir/made")"
 builddir=$builddir "$srcdir/bench/paper" --smallest "$workdir/out" \
     >"$workdir/said" 2>&1
 ok $? "the paper's experiments are run" || diag "$(tail -n 5 "$workdir/said")"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "core/plan/bound.h"
+#include "bench/bound.h"
 #include "core/plan/rref.h"
 #include "core/test/tablenet.h"
 #include "tests/tap.h"
@@ -243,7 +243,7 @@ static struct tablenet *two_stars (size_t a, size_t b, int trunk,
     return t;
 }
 
-/* Worked out on paper, as core/test/bound.c does for sets. Let h be links of
+/* Worked out on paper, as bench/test/bound.c does for sets. Let h be links of
  * the a hosts, g of the b, t the trunk.
  *
  * - The same with a trunk: of these 10 only h_1 + h_2 avoids it: 9 rounds, and

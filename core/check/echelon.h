@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Echelon form of sparse rows modulo 2^31 - 1: the checker's elimination.
  *
- * Read by check/plan_check and check/bound. It shares no code with plan/rref,
+ * Read by check/plan_check. It shares no code with plan/rref,
  * the planner's, so that each can find errors of the other: another prime,
  * another form (not reduced), another order of pivots.
  *

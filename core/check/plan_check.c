@@ -372,9 +372,6 @@ static int check_counts (const struct plan *plan, struct error *err)
     if (basis > rounds)
         return error_input (err, "%zu basis rounds of %zu rounds", basis,
                             rounds);
-    if (basis < plan_bound (plan))
-        return error_input (err, "%zu basis rounds, but a bound of %zu", basis,
-                            plan_bound (plan));
     if (confirm > rounds - basis)
         return error_input (err, "%zu confirm rounds, but %zu after the"
                             " basis", confirm, rounds - basis);

@@ -10,7 +10,7 @@
  * Jobs. Candidates are taken in an order that is good for elimination. One that
  * adds to the rank goes to the first round in which its links and ports are
  * idle; if there is none, others may replace it. Ports fill up evenly, since
- * the limit of probes per port rises in steps. Ports whose demand (plan/bound)
+ * the limit of probes per port rises in steps. Ports whose demand (plan/demand)
  * is close to the number of rounds are *hot*. Rows with a hot end are chosen
  * first, but only those outside the span of all rows without one: so there are
  * as few as possible, and the other rows do not depend on them.
@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/bound.h"
+#include "core/plan/demand.h"
 #include "core/plan/span.h"
 #include "util/alloc.h"
 #include "util/terminal.h"

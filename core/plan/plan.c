@@ -10,7 +10,6 @@
 
 static const struct plan_rules rules[] = {
     { "pmm", false, false },
-    { "paper", false, false },
     { "one-factor", true, false },
     { "bisection", true, false },
     { "by-host", true, false },
@@ -36,7 +35,7 @@ struct plan {
     const char *method;
     struct plan_round *round;
     size_t nrounds;
-    size_t links, rank, basis_rounds, confirm_rounds, bound;
+    size_t links, rank, basis_rounds, confirm_rounds;
     bool maximal;
     struct plan_target *target;
     size_t ntargets;
@@ -86,11 +85,6 @@ void plan_set_rank (struct plan *plan, size_t links, size_t rank,
 void plan_set_maximal (struct plan *plan, bool maximal)
 {
     plan->maximal = maximal;
-}
-
-void plan_set_bound (struct plan *plan, size_t rounds)
-{
-    plan->bound = rounds;
 }
 
 void plan_set_confirm (struct plan *plan, size_t n)
@@ -177,9 +171,4 @@ const struct probe *plan_round (const struct plan *plan, size_t round,
 {
     *n = plan->round[round].n;
     return plan->round[round].probe;
-}
-
-size_t plan_bound (const struct plan *plan)
-{
-    return plan->bound;
 }

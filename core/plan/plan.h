@@ -70,16 +70,6 @@ struct plan;
 struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
                         struct error *err);
 
-/* The method of the source paper (plan/paper), to compare with: the best of
- * several orders of the pairs, or the first one, without redundant rounds.
- */
-enum { PAPER_HOSTS_MAX = 4096 }; /* more are an error */
-struct plan *paper_make (struct pathset *ps, const struct plan_options *opts,
-                         struct error *err);
-struct plan *paper_make_first (struct pathset *ps,
-                               const struct plan_options *opts,
-                               struct error *err);
-
 /* Build a plan by hand: an empty plan, whose method is a string that outlives
  * it; add a probe to a round (rounds grow as needed).
  */
@@ -125,17 +115,10 @@ static inline size_t plan_least_rounds (size_t n, size_t rank)
     return n < 2 ? 0 : (rank + n / 2 - 1) / (n / 2);
 }
 
-/* The best known lower bound of rounds (check/bound), 0 if there is none; a
- * file has at least ceil(rank / floor(n/2)).
- */
-size_t plan_bound (const struct plan *plan);
-void plan_set_bound (struct plan *plan, size_t rounds);
-
 /* Check a plan without trusting its maker: endpoints in range, no port and no
  * link in two probes of a round, no empty round, the basis rounds independent,
  * their rank that of the plan and of all pairs of the set (computed again by
- * another elimination, over another prime), the links those of all pairs, and
- * at least as many rounds as its bound. If it is not maximal, they must cross
+ * another elimination, over another prime), the links those of all pairs. If it is not maximal, they must cross
  * all links, instead of having the rank of all pairs. What plan_rules allow is
  * not checked; plans of flows are not accepted. Return 0, or -1 with err.
  */

@@ -93,7 +93,6 @@ int plan_write (const struct plan *plan, struct pathset *ps,
     const struct plan_file_extra *x = extra ? extra : &none;
     const struct network *net = pathset_network (ps);
     size_t least = plan_least_rounds (pathset_ports (ps), plan_rank (plan));
-    size_t bound = plan_bound (plan) > least ? plan_bound (plan) : least;
     size_t confirm = plan_confirm_rounds (plan), ntargets;
     json_t *rounds = rounds_json (plan, ps, err);
     json_t *endpoints, *targets[2];
@@ -114,7 +113,7 @@ int plan_write (const struct plan *plan, struct pathset *ps,
                    "links", (json_int_t)plan_links (plan),
                    "rank", (json_int_t)plan_rank (plan),
                    "measurements", (json_int_t)plan_probes (plan),
-                   "bound", (json_int_t)bound,
+                   "bound", (json_int_t)least,
                    "basis_rounds", (json_int_t)plan_basis_rounds (plan),
                    "extra_rounds", (json_int_t)extra_rounds (plan),
                    "maximal", plan_maximal (plan) ? NULL : json_false (),
@@ -312,15 +311,14 @@ static int read_targets (struct plan *plan, const json_t *json,
 }
 
 /* Read the numbers and targets of a plan, whose rounds are there. Some numbers
- * follow from the rest of the file or from the fabric. A computed bound is
- * checked by plan_check, that of all hosts here.
+ * follow from the rest of the file or from the fabric.
  */
 static int read_numbers (struct plan *plan, const json_t *json,
                          struct pathset *ps, struct error *err)
 {
     const json_t *maximal = json_object_get (json, "maximal");
     size_t rounds = plan_rounds (plan), links;
-    uint64_t rank, basis, bound, confirm = 0;
+    uint64_t rank, basis, confirm = 0;
 
     if (!pathset_links (ps, &links, err)
         || json_get_u64 (json, NULL, "rank", 0, links, &rank, err) < 0
@@ -331,18 +329,12 @@ static int read_numbers (struct plan *plan, const json_t *json,
                              &confirm, err) < 0)
         || (plan_rules (plan_method (plan))->flows
             && json_object_get (json, "targets")
-            && read_targets (plan, json, ps, err) < 0)
-        || json_get_u64 (json, NULL, "bound", 0, ROUNDS_MAX, &bound, err) < 0)
+            && read_targets (plan, json, ps, err) < 0))
         return -1;
-    if (bound < plan_least_rounds (pathset_ports (ps), rank))
-        return error_input (err, "bound: %ju, but it is %zu at least",
-                            (uintmax_t)bound,
-                            plan_least_rounds (pathset_ports (ps), rank));
     if (maximal && !json_is_boolean (maximal))
         return error_input (err, "maximal: neither true nor false");
     plan_set_rank (plan, links, rank, basis);
     plan_set_confirm (plan, confirm);
-    plan_set_bound (plan, bound);
     plan_set_maximal (plan, !json_is_false (maximal));
 
     const struct {

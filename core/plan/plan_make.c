@@ -6,9 +6,7 @@
  * is proven to be that of all pairs.
  *
  * Notes: effort is counted (entries of rows read and similar), not timed,
- * WORK_SECOND to a nominal second, so a plan depends on its seed alone. A
- * longer search pays as long as it takes less time than measuring the rounds
- * that it may save.
+ * WORK_SECOND to a nominal second, so a plan depends on its seed alone.
  */
 #include "config.h"
 #include "core/plan/plan.h"
@@ -16,7 +14,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/plan/bound.h"
 #include "core/plan/pack.h"
 #include "core/plan/span.h"
 #include "util/alloc.h"
@@ -26,8 +23,7 @@
 #define PAIR_EFFORT 20000. /* per pair */
 #define JOB_ELIMINATE 1.2e8 /* to find its rank, at least */
 #define PAIR_COST 150.      /* of a job's first packing, per pair */
-#define ROUND_EFFORT 1e6    /* per round above the bound, */
-#define FAR_EFFORT 2.4e7    /* or, if that is far: */
+#define FAR_EFFORT 2.4e7    /* per round above the bound, if that is far: */
 #define FAR 1.3             /* times the bound */
 
 static double pairs (const struct pathset *ps)
@@ -55,41 +51,26 @@ static int run_job (struct packing *p, struct pathset *ps, struct rng *rng,
                                   " pairs") : rc < 0 ? -1 : 0;
 }
 
-/* The effort that a packing of all pairs is worth if so many rounds are needed
- * at least; 0: not even its start.
+/* Pack all pairs as well, within the budget, or if the rounds are far from the
+ * bound and that takes less time than those it may save; keep what has fewer.
  */
-static double worth (const struct packing *best, size_t bound, double budget)
-{
-    double above = (double)best->rounds.count - bound;
-    double most = budget > 0 ? budget
-        : best->rounds.count > FAR * bound ? FAR_EFFORT * (above - 1)
-                                           : ROUND_EFFORT * above;
-
-    return above > 0 && pairs (best->ps) <= BASIS_PAIRS_MAX
-        && PAIR_COST * pairs (best->ps) <= most ? most : 0;
-}
-
-/* Try a job's packing for a whole fabric if its rounds are worth the effort. */
 static int improve (struct packing *best, struct rng *rng, double budget,
                     struct error *err)
 {
-    struct packing other;
-    struct bound bound;
-    double effort;
+    double above = (double)best->rounds.count - best->bound;
+    double effort = budget > 0 ? budget
+                    : best->rounds.count > FAR * best->bound
+                        ? FAR_EFFORT * (above - 1) : 0;
+    double n = pairs (best->ps);
+    struct packing other, worse = *best;
 
-    if (worth (best, best->bound, budget) == 0)
-        return 0;
-    if (bound_find (best->ps, best->rank, BOUND_QUICK, &bound, err) < 0)
-        return -1;
-    if ((effort = worth (best, bound.rounds, budget)) == 0)
+    if (above <= 0 || n > BASIS_PAIRS_MAX || PAIR_COST * n > effort)
         return 0;
     if (run_job (&other, best->ps, rng, effort, budget, err) < 0) {
         pack_clear (&other);
         return -1;
     }
     if (other.maximal && other.rounds.count < best->rounds.count) {
-        struct packing worse = *best;
-
         *best = other;
         other = worse;
         best->rounds.basis = &best->basis;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/bound.h"
 #include "core/plan/pack.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
@@ -758,12 +757,10 @@ static const struct {
     { "\"rank\":3", "\"rank\":6", "p.json: rank: not a whole number" },
     { "\"rank\":3", "\"rank\":-1", "p.json: rank: not a whole number" },
     { "\"rank\":3", "\"rank\":2.5", "p.json: rank: not a whole number" },
-    { "\"rank\":3", "\"rank\":4", "p.json: bound: 3, but it is 4 at least" },
     { "\"measurements\":3", "\"measurements\":1e3",
       "p.json: measurements: not a whole number" },
     { "\"measurements\":3", "\"measurements\":4",
       "p.json: measurements: 4, but it is 3" },
-    { "\"bound\":3", "\"bound\":2", "p.json: bound: 2, but it is 3 at least" },
     { "\"basis_rounds\":3", "\"basis_rounds\":4",
       "p.json: basis_rounds: not a whole number from 0 to 3" },
     { "\"extra_rounds\":0", "\"extra_rounds\":1",

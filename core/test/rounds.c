@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/bound.h"
+#include "core/plan/demand.h"
 #include "core/plan/span.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"

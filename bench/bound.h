@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Bounds: the least number of rounds that a plan can have.
  *
- * Made from rows of pairs alone, never from a plan. Read by the planner; `pmm
- * plan` prints it.
+ * Made from rows of pairs alone, never from a plan. Read by bench/planner.
  *
  * Let S be a set of ports. A row has 0, 1 or 2 ends in S, as its pair has. The
  * basis with the fewest ends in S takes as many rows with no end in S as
@@ -18,23 +17,21 @@
  *
  * Sets: each port, each link, and each set of ports that is connected by pairs
  * of at most h hops, for any h (in a tree: leaves, pods). A cheap lower bound
- * of need: a link is *own* to S if every row that crosses it has an end in S;
- * the rank of the rows of S, restricted to the own links, is at most need. Need
- * itself is computed for the most promising sets, as far as the effort goes.
+ * of need is that of plan/demand, by own links. Need itself is computed for the
+ * most promising sets, as far as the effort goes.
  *
  * If each row crosses two links, both equally often, links are the vertices of
  * a graph and rows its edges. If the rank is the number of links, a basis has a
  * cycle of odd length, which takes three rounds. Example: hosts on one switch.
  */
-#ifndef CORE_BOUND_H
-#define CORE_BOUND_H
+#ifndef BENCH_BOUND_H
+#define BENCH_BOUND_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/paths/paths.h"
-#include "core/plan/basis.h"
 #include "util/error.h"
 
 enum bound_kind {
@@ -77,13 +74,4 @@ const char *bound_kind_name (enum bound_kind kind);
 const char *bound_set_name (const struct bound *bound,
                             const struct pathset *ps);
 
-/* The demand of each port, [nports]: the number of rounds in which a port of a
- * set is busy on average, by its own links, at most over all sets that contain
- * it. If a job has two hosts on a leaf, or five in a pod, everything that the
- * paths there can determine must come from probes of these few hosts. The
- * caller frees it. Cost: the entries of the basis and a small elimination per
- * length of path.
- */
-double *demand_find (const struct basis *basis);
-
-#endif /* CORE_BOUND_H */
+#endif /* BENCH_BOUND_H */

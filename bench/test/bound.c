@@ -3,11 +3,12 @@
  * small random ones, and never above the rounds of a plan.
  */
 #include "config.h"
-#include "core/plan/bound.h"
+#include "bench/bound.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/paper_method.h"
 #include "core/check/echelon.h"
 #include "core/plan/plan.h"
 #include "core/test/tablenet.h"

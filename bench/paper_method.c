@@ -13,13 +13,13 @@
  * of these sets are coloured with Kempe chains (plan/rounds) instead.
  */
 #include "config.h"
-#include "core/plan/plan.h"
+#include "bench/paper_method.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/bound.h"
 #include "core/plan/basis.h"
-#include "core/plan/bound.h"
 #include "core/plan/rounds.h"
 #include "core/plan/rref.h"
 #include "util/alloc.h"
@@ -135,7 +135,7 @@ static void keep_better (const struct paper *p, struct rng *chains,
         struct rounds_slot *slot = rounds_sorted (&r);
 
         plan_destroy (*best);
-        *best = plan_create ("paper");
+        *best = plan_create ("pmm");
         for (size_t i = 0; i < r.n; i++) {
             const struct probe *pair = &p->set.pair[slot[i].pair];
 
@@ -159,7 +159,7 @@ static struct plan *make (struct pathset *ps, size_t orders, uint64_t seed,
     int rc = 0;
 
     if (n < 2)
-        return plan_create ("paper");
+        return plan_create ("pmm");
     if (n > PAPER_HOSTS_MAX) {
         error_input (err, "%zu endpoints are too many for the paper's method:"
                      " at most %d", n, PAPER_HOSTS_MAX);
@@ -188,10 +188,8 @@ static struct plan *make (struct pathset *ps, size_t orders, uint64_t seed,
     }
     free (p.pair);
     basis_clear (&p.set);
-    if (rc == 0) {
-        plan_set_bound (best, bound.rounds);
+    if (rc == 0)
         return best;
-    }
     plan_destroy (best);
     return NULL;
 }
