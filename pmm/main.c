@@ -253,27 +253,44 @@ static int run_opened (const struct verb *v, struct inputs *in)
     return status;
 }
 
-/* What the last release had, and what to use instead. */
+/* What the last release had, and what to use instead: an option, or one of its
+ * values.
+ */
 static const struct {
     const char *verb, *option, *instead;
 } gone[] = {
     { "plan", "links", "plan for the hosts around them, with --hosts" },
     { "plan", "switch", "plan for the hosts around it, with --hosts" },
     { "plan", "separate", "a plan with more hosts resolves more, with --hosts" },
+    { "plan", "method=paper", "bench/paper_plan has it" },
+    { "plan", "method=paper-first", "bench/paper_plan --first has it" },
+    { "judge", "text", "pmm report shows the verdict that --output wrote" },
+    { "series", "format=json", "--json" },
+    { "infer", "format=json", "--json" },
 };
 
-/* Die if an option is gone. */
-static void find_gone (int argc, char **argv)
+/* Die if an option, or the value that follows, is gone. */
+static void find_gone (char **argv)
 {
-    for (int i = 1; i < argc && strcmp (argv[i], "--"); i++) {
-        size_t len = strcspn (argv[i], "=");
+    for (int i = 1; argv[i] && strcmp (argv[i], "--"); i++) {
+        const char *word = argv[i];
+        char both[64] = "";
 
-        for (size_t k = 0; k < sizeof (gone) / sizeof (gone[0]); k++)
-            if (!strcmp (verb_name, gone[k].verb) && len > 2
-                && strlen (gone[k].option) == len - 2
-                && !strncmp (argv[i] + 2, gone[k].option, len - 2))
-                die_input ("--%s is gone: %s", gone[k].option,
-                           gone[k].instead);
+        if (strncmp (word, "--", 2))
+            continue;
+        if (!strchr (word, '=') && argv[i + 1])
+            snprintf (both, sizeof (both), "%s=%s", word, argv[i + 1]);
+        for (size_t k = 0; k < sizeof (gone) / sizeof (gone[0]); k++) {
+            const char *was = gone[k].option;
+            size_t len = strlen (was);
+
+            if (strcmp (verb_name, gone[k].verb)
+                || (strcmp (both + (*both ? 2 : 0), was)
+                    && (strncmp (word + 2, was, len)
+                        || (word[2 + len] != '\0' && word[2 + len] != '='))))
+                continue;
+            die_input ("--%s is gone: %s", was, gone[k].instead);
+        }
     }
 }
 
@@ -302,7 +319,7 @@ static int run (const struct verb *v, int argc, char **argv)
     verb_name = argv[0];
     in->given = v->given;
     in->colour = COLOUR_AUTO;
-    find_gone (argc, argv);
+    find_gone (argv);
     groups[n++] = (struct opt_group){ v->options ? v->options : no_options,
                                       v->given, v->rules };
     first = options_get (groups, v->operands, argc, argv, &fault);

@@ -25,7 +25,7 @@ struct infer_format {
     int (*write) (const struct topology_model *m, const struct fit *fit,
                   FILE *fp, struct error *err);
 };
-static const struct infer_format formats[5];
+static const struct infer_format formats[4];
 
 static const struct {
     const char *name;
@@ -297,11 +297,10 @@ static int write_dot (const struct topology_model *m, const struct fit *fit,
     return show_dot (m, fp, err);
 }
 
-static const struct infer_format formats[5] = {
+static const struct infer_format formats[] = {
     { "text", write_text },
     { "tgf", write_tgf },
     { "dot", write_dot },
-    { "json", show_json },
     { 0 },
 };
 
@@ -407,7 +406,7 @@ static int write_against (struct inputs *in, const struct topology_model *m)
     in->fabric = inputs_open (in, given.against);
     a = against_compare (in->fabric, m);
     agrees = a->nhosts + a->nways + a->nstrangers == 0;
-    if (formats[given.format].write == show_json)
+    if (in->json)
         inputs_put_json (in, "against", in->fabric->hash,
                          against_json (m, a, agrees));
     else
@@ -443,9 +442,11 @@ static int run (struct inputs *in)
     struct fit fit = { 0 };
     struct topology_model *m = make_model (in->operand[0], &fit, &lost);
     int status = EXIT_OK;
+    int (*write) (const struct topology_model *m, const struct fit *fit,
+                  FILE *fp, struct error *err) = formats[given.format].write;
 
-    while (in->json && formats[given.format].write != show_json)
-        given.format++;
+    if (in->json)
+        write = show_json;
     if (joined)
         m = join_cores (m);
     if (given.plan)
@@ -455,8 +456,7 @@ static int run (struct inputs *in)
     if (given.against)
         status = write_against (in, m);
     else /* the fit does not belong to a model with cores */
-        need_ok (formats[given.format].write (m, joined ? NULL : &fit,
-                                      inputs_output (in), &fault));
+        need_ok (write (m, joined ? NULL : &fit, inputs_output (in), &fault));
     topology_destroy (m);
     fit_clear (&fit);
     free (given.cores.v);

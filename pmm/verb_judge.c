@@ -5,19 +5,15 @@
 #include "core/judge/judge.h"
 #include "ibquery/links/check.h"
 #include "pmm/verb.h"
-#include "report/report.h"
 
 static struct judge_words {
     const char *signs;
-    bool text;
 } given;
 
 #define FIELD(name) offsetof (struct judge_words, name)
 static const struct opt options[] = {
     { "signs", 0, "FILE", opt_string, FIELD (signs),
       "what pmm fabric check --json found of the links" },
-    { "text", 0, NULL, opt_true, FIELD (text),
-      "write the verdict for people, not as JSON" },
     { 0 },
 };
 
@@ -37,11 +33,8 @@ static int run (struct inputs *in)
         check_clear_signs (&signs);
         file_close_input (fp);
     }
-    if (!given.text)
-        need_ok (verdict_write (v, fabric_network (in->fabric),
-                                inputs_output (in), &fault));
-    else
-        report_text (v, in->fabric, inputs_output (in));
+    need_ok (verdict_write (v, fabric_network (in->fabric),
+                            inputs_output (in), &fault));
     status = exit_status (v->status);
     verdict_destroy (v);
     return status;
@@ -51,6 +44,6 @@ const struct verb verb_judge = {
     .group = VERBS_REPLAY, .name = "judge",
     .help = "what got slower, and the suspects",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
-    .may = TAKES_BASELINES | TAKES_COLOUR | TAKES_OUTPUT,
+    .may = TAKES_BASELINES | TAKES_OUTPUT,
     .options = options, .given = &given, .run = run,
 };

@@ -54,9 +54,6 @@ static int set_method (void *field, const char *value, struct error *err)
 #ifdef HAVE_COMPARISON
     known = known || pattern_find (value) >= 0;
 #endif
-    if (!strncmp (value, "paper", 5)) /* of the last release */
-        return error_input (err, "%.40s is gone: bench/paper_plan has it",
-                            value);
     if (!known)
         return error_input (err, "'%.40s' is not pmm or a pattern; 'pmm pattern' "
                                  "lists these", value);

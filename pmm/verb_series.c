@@ -31,7 +31,7 @@ static const char *const own_times[] = {
 
 #define FIELD(name) offsetof (struct series_words, name)
 static const struct opt options[] = {
-    { "format", 0, SERIES_FORMATS, opt_string, FIELD (to.format),
+    { "format", 0, "table|rates|fit|csv|parus", opt_string, FIELD (to.format),
       "what to write; of parus, -o is a prefix (default: table)" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
       "which statistic of the repeats tables show (default: median)",

@@ -106,13 +106,13 @@ probe=$(compgen -G "$builddir/probe/mpi/pmm-probe-mpi.*[a-z]" | head -n 1)
 # Verbs write text, and JSON with --json. Others write a file of the pipeline, which
 # is JSON, or one that other programs read; or have nothing to write.
 is "$(awk -F'\t' '
-    $3 == "json" || $3 == "text" { has[$1] = $3 }
+    $3 == "json" { has[$1] = $3 }
     $3 == "output" { writes[$1] }
     $3 == "" { all[++n] = $1; above = $1; sub (/ [^ ]*$/, "", above); of[above] }
     END {
         for (i = 1; i <= n; i++)
-            if (has[all[i]] != "json" && !(all[i] in of))
-                print all[i], has[all[i]], all[i] in writes ? "-o" : ""
+            if (!(all[i] in has) && !(all[i] in of))
+                print all[i], all[i] in writes ? "-o" : ""
     }' "$srcdir/man/options" | sed 's/  */ /g; s/ $//')" \
 "pmm check
 pmm ledger prune
@@ -131,7 +131,7 @@ pmm fabric export -o
 pmm plan -o
 pmm simulate -o
 pmm solve -o
-pmm judge text -o
+pmm judge -o
 pmm confirm -o
 pmm export -o" "who has no --json"
 is "$(awk -F'\t' '$3 == "format" && $4 ~ /^[a-z]*\|?[a-z]*$/ ||
@@ -252,10 +252,15 @@ sed -nE '/ gone\[\] = /,/^};/s/^ *\{ "([^"]*)", (NULL|"([^"]*)"), .*/\1|\3/p' \
 like "$(<"$workdir/gone")" '|' "there are options that are gone"
 while IFS='|' read -r verb option; do
     # shellcheck disable=SC2086
-    like "$(pmm $verb ${option:+"--$option=x"} 2>&1) $?" \
-        "^pmm [a-z ]*: ${option:+--}.* is gone: .* 2\$" "pmm $verb: $option"
+    for given in ${option:+"--$option" "--${option/=/ }"} ''; do
+        [[ $given || ! $option ]] || continue
+        # shellcheck disable=SC2086
+        like "$(pmm $verb $given 2>&1) $?" "^pmm [a-z ]*: .* is gone: .* 2\$" \
+            "pmm $verb $given"
+    done
     [ ! "$option" ] ||
-        is "$(awk -F'\t' -v v="pmm $verb" -v o="$option" '$1 == v && $3 == o' \
+        is "$(awk -F'\t' -v v="pmm $verb" -v o="${option%=*}" -v x="${option#*=}" '
+            $1 == v && $3 == o && (o == x || "|" $4 "|" ~ "[|]" x "[|]")' \
             "$workdir/options")" "" "... which is so"
 done <"$workdir/gone"
 # What was meant: a verb, one of a verb's own, an option, a key.
@@ -276,8 +281,8 @@ EOF
 # Completion, in shells on a terminal: what is typed, with tabs, and what is run.
 typed='pmm fabr	rea	--publ	 --ti	5
 pmm fabric generate fat-tree --routing dm	 --lm	3
-pmm infer lat --format j	
-pmm infer --format=j	
+pmm infer lat --format d	
+pmm infer --format=d	
 pmm help pla	--me	pm	
 pmm help ledger tr	
 pmm-probe pai	 --for	fi	
@@ -286,8 +291,8 @@ pmm-emu --sock	sa
 '
 expected='pmm fabric read --publish --timeout 5
 pmm fabric generate fat-tree --routing dmodk --lmc 3
-pmm infer lat --format json
-pmm infer --format json
+pmm infer lat --format dot
+pmm infer --format dot
 pmm help plan --method pmm
 pmm help ledger trend
 pmm-probe pairs --format fit

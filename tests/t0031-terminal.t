@@ -67,22 +67,24 @@ pmm plan -f f.pmm -o plan.json
 pmm simulate -f f.pmm --plan plan.json --noise 20 -o baseline.json
 pmm simulate -f f.pmm --plan plan.json --noise 20 --seed 2 --slow h0003/1=+800 \
     -o samples.json
-judge="pmm judge -f f.pmm --plan plan.json --samples samples.json --text"
+judge="pmm judge -f f.pmm --plan plan.json --samples samples.json"
 judge+=" --baseline baseline.json"
-plain=$($judge)
+$judge -o verdict.json
+report="pmm report -f f.pmm verdict.json"
+plain=$($report)
 like "$plain" '^pmm: FAIL: ' "a pipe gets no colour"
 red=$'\e\\[1;31mFAIL\e\\[0m'
-shown=$(on_terminal "$judge")
+shown=$(on_terminal "$report")
 like "$shown" "^pmm: $red: a cable is 8[0-9]* ns slow" "a terminal does, for levels"
 is "$(sed $'s/\e\\[[0-9;]*m//g' <<<"$shown" | screen)" "$plain" \
     "... and the rest is the same"
-is "$(NO_COLOR=1 on_terminal "$judge" | screen)" "$plain" "NO_COLOR: none"
-like "$(NO_COLOR='' on_terminal "$judge")" "$red" "... unless it is empty"
-is "$(on_terminal "TERM=dumb $judge" | screen)" "$plain" "a dumb terminal: none"
-is "$(on_terminal "$judge --color never" | screen)" "$plain" "--color never"
-like "$($judge --color always)" "$red" "--color always: in a pipe, too"
-on_terminal "$judge --color always -o report" >/dev/null
-is "$(<report)" "$plain" "... but not in a file"
-is "$(on_terminal "${judge/--text/}" | jq -r .status)" FAIL "nor in JSON"
+is "$(NO_COLOR=1 on_terminal "$report" | screen)" "$plain" "NO_COLOR: none"
+like "$(NO_COLOR='' on_terminal "$report")" "$red" "... unless it is empty"
+is "$(on_terminal "TERM=dumb $report" | screen)" "$plain" "a dumb terminal: none"
+is "$(on_terminal "$report --color never" | screen)" "$plain" "--color never"
+like "$($report --color always)" "$red" "--color always: in a pipe, too"
+on_terminal "$report --color always -o shown" >/dev/null
+is "$(<shown)" "$plain" "... but not in a file"
+is "$(on_terminal "$judge" | jq -r .status)" FAIL "nor in JSON"
 
 done_testing

@@ -102,11 +102,8 @@ is "$(jq --argjson n "$(jq '.probes | length' slow)" -c '.probes[:$n]' both)" \
 judge --baseline healthy
 is "$(jq -c '[.findings[] | .level, .suspects, .nodes]' verdict)" \
     "[\"FAIL\",[\"$link\"],[\"h0061\"]]" "that host end, and whose it is"
-text=$(pmm report -f fabric verdict)
-is "$? $(grep -cm1 "slow: h0061's" <<<"$text")" "1 1" "... for people"
-pmm judge -f fabric --plan longer --samples both --baseline healthy --text \
-    | diff - <(echo "$text") >/dev/null
-ok $? "... the same as from the judge"
+pmm report -f fabric verdict >text
+is "$? $(grep -cm1 "slow: h0061's" text)" "1 1" "... for people"
 pmm report -f fabric plan 2>said
 is "$? $(wc -l <said)" "2 1" "a plan is no verdict"
 pmm judge -f fabric --plan plan --samples slow --baseline healthy -o verdict

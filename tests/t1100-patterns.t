@@ -102,7 +102,6 @@ refuse 'hosts 1 to as many' pmm pattern ring -n 4 --hosts 0
 refuse '--json needs PATTERN' pmm pattern --json
 refuse 'at most are printed' pmm pattern all-to-all -n 65535
 refuse 'no schedule' pmm plan -f fabric --method star
-refuse "paper-first is gone: " pmm plan -f fabric --method paper-first
 refuse "'two-factor' is not pmm" pmm plan -f fabric --method two-factor
 refuse '--shuffle needs --method PATTERN' pmm plan -f fabric --shuffle
 refuse 'more than 0' pmm plan -f fabric --method by-host --extra-rounds 1

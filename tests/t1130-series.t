@@ -123,7 +123,7 @@ done
 
 series 0.55 0 1000 2000 3000 >slower
 cp s two
-pmm series slower --format json --append -o two
+pmm series slower --json --append -o two
 is "$?:$(wc -l <two)" 0:2 "a second run behind the first"
 like "$(pmm compare two)" '^two \(run 1\) to two \(run 2\): the median of 80' \
     "two runs of a file"
@@ -150,7 +150,7 @@ pmm compare zero zero --within 5 >said
 is "$?" 0 "but nothing is not"
 
 for length in 0 1000; do
-    pmm series s --lengths "$length" --format json -o "only$length"
+    pmm series s --lengths "$length" --json -o "only$length"
 done
 is "$(pmm compare only0 only1000 | sed -n 2p)" \
     'by messages of 0 bytes, and of 1000' "lengths that differ are said"

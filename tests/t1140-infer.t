@@ -77,7 +77,7 @@ is $? 1 "after two cables were exchanged, it does not"
 grep -qx 'h0001: on s1-0001 in the snapshot, with the hosts of s1-0002 by latency' differ \
     && grep -qx 'h0005: on s1-0002 in the snapshot, with the hosts of s1-0001 by latency' differ
 ok $? "and it says which" || diag "$(<differ)"
-is "$(pmm infer exchanged --against fabric --format json | jq -c \
+is "$(pmm infer exchanged --against fabric --json | jq -c \
     '[.kind, .agrees, .hosts[0].hosts, .hosts[0].latency]')" \
     '["against",false,["h0001"],"s1-0002"]' "in JSON as well"
 
@@ -95,7 +95,7 @@ jq -r '.rounds[][] | "\(.a) \(.b)"' again | awk '
               for (j = 0; j < n; j++)
                   printf " %s", (name[i], name[j]) in asked ? v[j + 2] : "-"
               print "" } }' - latencies >few
-pmm infer --graph graph.tgf few --format json | jq -e '.fit.rank == 40
+pmm infer --graph graph.tgf few --json | jq -e '.fit.rank == 40
     and .fit.pairs < 100 and .fit.r2 > 0.9' >said
 ok $? "fitted to these pairs alone, all of them"
 pmm infer --graph graph.tgf latencies --format tgf | diff - graph.tgf >said

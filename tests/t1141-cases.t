@@ -41,7 +41,7 @@ edges ()
 }
 
 matrix 9 'int (i / 3) == int (j / 3) ? 2 : 4' >nine
-pmm infer --format json -o nine.json nine
+pmm infer --json -o nine.json nine
 is "$(jq '.switches' nine.json)" 4 "nine hosts in threes: four switches"
 is "$(edges nine.json | awk '$NF == 1' | wc -l)" 12 \
     "twelve edges of length 1"
@@ -53,7 +53,7 @@ is "$(pmm infer --format dot nine | grep -c -- ' -- ')" 12 "as DOT"
 
 matrix 12 'int (j / 3) == int (i / 3) ? 2 : \
            (int (j / 3) - int (i / 3)) % 2 ? 4 : 6' >ring
-pmm infer --format json ring >ring.json
+pmm infer --json ring >ring.json
 is "$(edges ring.json | grep -c '^switch')" 4 "a ring has no diagonals"
 
 matrix 16 '400 + 200 * rand () + (i < 8 && j >= 8 ? 100 : 0)' >overlap
@@ -83,7 +83,7 @@ series ()
           topologies: [] }' "$1"
 }
 series ring >series
-run pmm infer --format json series
+run pmm infer --json series
 is "$status" 3 "a process was lost: exit status 3"
 is "$(edges out | grep -c '^n')" 11 "the others are kept"
 is "$(edges out | grep '^switch' | awk '$NF == 1000' | wc -l)" 4 \
@@ -94,7 +94,7 @@ run pmm infer --length 7 series
 is "$status" 2 "of no length, there is nothing"
 
 pmm series series --format parus -o parus >/dev/null 2>&1
-run pmm infer --format json parus_average.txt
+run pmm infer --json parus_average.txt
 is "$(edges out | grep -c '^switch')" 4 "from a matrix of PARUS"
 
 for bad in 'a 0 1' 'a 0 x
