@@ -254,7 +254,7 @@ static int run_opened (const struct verb *v, struct inputs *in)
 }
 
 /* What the last release had, and what to use instead: an option, or one of its
- * values.
+ * values; NULL: a verb.
  */
 static const struct {
     const char *verb, *option, *instead;
@@ -267,6 +267,9 @@ static const struct {
     { "judge", "text", "pmm report shows the verdict that --output wrote" },
     { "series", "format=json", "--json" },
     { "infer", "format=json", "--json" },
+    { "ledger export", NULL, "pmm ledger show AUDIT --json" },
+    { "ledger begin", NULL, "pmm audit begins audits" },
+    { "ledger add", NULL, "pmm audit enters results" },
 };
 
 /* Die if an option, or the value that follows, is gone. */
@@ -282,9 +285,9 @@ static void find_gone (char **argv)
             snprintf (both, sizeof (both), "%s=%s", word, argv[i + 1]);
         for (size_t k = 0; k < sizeof (gone) / sizeof (gone[0]); k++) {
             const char *was = gone[k].option;
-            size_t len = strlen (was);
+            size_t len = was ? strlen (was) : 0;
 
-            if (strcmp (verb_name, gone[k].verb)
+            if (!was || strcmp (verb_name, gone[k].verb)
                 || (strcmp (both + (*both ? 2 : 0), was)
                     && (strncmp (word + 2, was, len)
                         || (word[2 + len] != '\0' && word[2 + len] != '='))))
@@ -394,6 +397,7 @@ static int no_verb (const char *of, const struct verb *const *list,
 {
     struct text_guess guess = { .word = word };
     const char *in = "";
+    char name[64];
     struct error err;
 
     for (size_t i = 0; list[i]; i++)
@@ -408,6 +412,10 @@ static int no_verb (const char *of, const struct verb *const *list,
     error_input (&err, "unknown verb '%.40s'; %s%s%s%s%s'%s --help' lists them",
                  word, guess.best ? "did you mean " : "", in, *in ? " " : "",
                  guess.best ? guess.best : "", guess.best ? "? " : "", of);
+    snprintf (name, sizeof (name), "%s %s", of, word);
+    for (size_t k = 0; k < sizeof (gone) / sizeof (gone[0]); k++)
+        if (!gone[k].option && !strcmp (name + strlen ("pmm "), gone[k].verb))
+            error_input (&err, "%s is gone: %s", word, gone[k].instead);
     fprintf (stderr, "%s: %s\n", of, err.text);
     return EXIT_BAD_INPUT;
 }

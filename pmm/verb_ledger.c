@@ -9,12 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/judge/judge.h"
 #include "pmm/lines.h"
 #include "pmm/verb.h"
-#include "prolog/audit/baseline.h"
-#include "report/words.h"
-#include "util/alloc.h"
 #include "util/json.h"
 #include "util/terminal.h"
 
@@ -26,10 +22,9 @@ enum {
 };
 
 static struct ledger_options {
-    const char *hosts, *node, *why;
-    uint64_t job;
+    const char *node, *why;
     int last, days, keep; /* -1: not given */
-    bool off, as_baseline;
+    bool off;
 } given = { .last = -1, .days = -1, .keep = -1 };
 
 #define FIELD(name) offsetof (struct ledger_options, name)
@@ -81,22 +76,6 @@ static const struct opt prune_options[] = {
 };
 static const struct opt_rule prune_rules[] = {
     { NULL, OPT_NEEDS, "days keep" },
-    { 0 },
-};
-static const struct opt export_options[] = {
-    { "baseline", 0, NULL, opt_true, FIELD (as_baseline),
-      "a baseline of the fabric for 'pmm judge', not all audits" },
-    LAST ("the newest N audits of each link (default: 3)"),
-    { 0 },
-};
-static const struct opt_rule export_rules[] = {
-    { "last", OPT_NEEDS, "baseline" },
-    { 0 },
-};
-static const struct opt begin_options[] = {
-    { "hosts", 0, "LIST", opt_string, FIELD (hosts),
-      "the hosts of the audit, " LIST_HELP " (default: all)" },
-    { "job", 0, "N", opt_u64, FIELD (job), "the job that it is about" },
     { 0 },
 };
 #undef FIELD
@@ -319,63 +298,6 @@ static int prune (struct inputs *in)
     return EXIT_OK;
 }
 
-static int export_baseline (struct inputs *in)
-{
-    struct site_baseline site = { in->ledger, NULL, "" };
-
-    inputs_fabric (in);
-    site.fabric = in->fabric;
-    in->base = need (site_baseline_make (
-        &site, given.last < 0 ? BASELINE_LAST : (size_t)given.last, &fault));
-    return baseline_write (in->base, inputs_output (in), &fault);
-}
-
-static int export (struct inputs *in)
-{
-    static const struct {
-        const char *kind;
-        enum ledger_kind list;
-    } lists[] = {
-        { "action", LEDGER_ACTIONS },
-        { "comment", LEDGER_COMMENTS },
-        { "mute", LEDGER_MUTES },
-        { "rebase", LEDGER_REBASES },
-    };
-    int64_t id = 0, last;
-    json_t *newest;
-    FILE *fp;
-
-    inputs_ledger (in, LEDGER_READ);
-    if (given.as_baseline)
-        return export_baseline (in);
-    newest = need (ledger_list (in->ledger, LEDGER_AUDITS, 1, 0, &fault));
-    last = json_int (json_array_get (newest, 0), "id", 0);
-    json_decref (newest);
-    fp = inputs_output (in);
-    while ((id = ledger_next (in->ledger, id, &fault)) > 0) {
-        json_t *audit;
-
-        ledger_work (in->ledger, "audit", id, last);
-        if (!(audit = ledger_audit (in->ledger, id, &fault))
-            || json_write_file ("audit", NULL, audit, fp, &fault) < 0)
-            die ();
-    }
-    if (id < 0)
-        die ();
-    for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++) {
-        json_t *list = need (ledger_list (in->ledger, lists[k].list,
-                                          INT64_MAX, 0, &fault));
-        json_t *v;
-        size_t i;
-
-        json_array_foreach (list, i, v)
-            inputs_put_json (in, lists[k].kind, NULL, json_incref (v));
-        json_decref (list);
-    }
-    terminal_clear ();
-    return EXIT_OK;
-}
-
 static int check (struct inputs *in)
 {
     inputs_ledger (in, LEDGER_READ);
@@ -399,59 +321,7 @@ static int salvage (struct inputs *in)
     return lost < 0 ? -1 : EXIT_OK;
 }
 
-static int begin (struct inputs *in)
-{
-    const struct ledger_cause cause = { .job = given.job };
-    char nonce[LEDGER_NONCE_BYTES];
-    const char **host;
-    int64_t id;
-    size_t n;
-    FILE *fp;
-
-    in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false);
-    inputs_ledger (in, LEDGER_CREATE);
-    fp = inputs_output (in);
-    n = pathset_size (in->ps);
-    host = xarray (n, sizeof (*host));
-    for (size_t i = 0; i < n; i++)
-        host[i] = pathset_endpoint (in->ps, i)->host;
-    id = ledger_begin (in->ledger, now (), in->fabric->hash, &cause, host, n,
-                       nonce, &fault);
-    free (host);
-    if (id < 0)
-        die ();
-    if (in->json)
-        inputs_put_json (in, "nonce", in->fabric->hash,
-                         json_pack ("{s:I, s:s}", "audit", (json_int_t)id,
-                                    "nonce", nonce));
-    else
-        fprintf (fp, "%s\n", nonce);
-    return EXIT_OK;
-}
-
-static int add (struct inputs *in)
-{
-    struct verdict *v;
-    char *says;
-    int status;
-
-    inputs_ledger (in, LEDGER_WRITE);
-    v = need (judge (in->ps, in->plan, in->samples, in->base,
-                     &in->thresholds, &fault));
-    says = words_sentence (v, in->fabric);
-    if (ledger_record (in->ledger, now (), in->ps, in->samples, v, says, &fault)
-        <= 0)
-        die ();
-    free (says);
-    status = exit_status (v->status);
-    verdict_destroy (v);
-    return status;
-}
-
-enum {
-    OUT = TAKES_LEDGER | TAKES_OUTPUT,
-    LIST = OUT | TAKES_JSON | TAKES_COLOUR,
-};
+enum { LIST = TAKES_LEDGER | TAKES_OUTPUT | TAKES_JSON | TAKES_COLOUR };
 
 static const struct verb *const verbs[] = {
     &(const struct verb){ .name = "show", .help = "the audits, or one of them",
@@ -486,26 +356,12 @@ static const struct verb *const verbs[] = {
                           .may = TAKES_LEDGER, .options = prune_options,
                           .rules = prune_rules, .given = &given,
                           .run = prune },
-    &(const struct verb){ .name = "export",
-                          .help = "everything as JSON, or a baseline",
-                          .may = OUT | TAKES_FABRIC,
-                          .options = export_options,
-                          .rules = export_rules, .given = &given,
-                          .run = export },
     &(const struct verb){ .name = "check", .help = "is the file undamaged",
                           .may = TAKES_LEDGER, .run = check },
     &(const struct verb){ .name = "salvage",
                           .help = "copy what can be read of a damaged one",
                           .may = TAKES_LEDGER, .operands = "NEW",
                           .min = 1, .max = 1, .run = salvage },
-    &(const struct verb){ .name = "begin",
-                          .help = "an audit by other means: its nonce",
-                          .needs = TAKES_FABRIC, .may = OUT | TAKES_JSON,
-                          .options = begin_options, .given = &given,
-                          .run = begin },
-    &(const struct verb){ .name = "add", .help = "the result of such an audit",
-                          .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
-                          .may = TAKES_LEDGER | TAKES_BASELINES, .run = add },
     NULL,
 };
 

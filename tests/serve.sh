@@ -87,7 +87,7 @@ ended ()
         setpriv --reuid=slurm --regid="$(id -g slurm)" --init-groups \
         "$workdir/epilog"
 }
-export () { pmm ledger export -L state/ledger; }
+export () { entries export -L state/ledger; }
 # What the ledger has of a job: results, comments.
 of_job ()
 {

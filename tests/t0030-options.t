@@ -116,10 +116,8 @@ is "$(awk -F'\t' '
     }' "$srcdir/man/options" | sed 's/  */ /g; s/ $//')" \
 "pmm check
 pmm ledger prune
-pmm ledger export -o
 pmm ledger check
 pmm ledger salvage
-pmm ledger add
 pmm fabric read -o
 pmm fabric counters -o
 pmm fabric generate fat-tree -o

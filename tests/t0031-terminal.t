@@ -45,22 +45,6 @@ is "$(screen <<<"$shown")" \
     "pmm plan: cannot write missing/plan.json: No such file or directory" \
     "... until there is an error"
 
-# A ledger whose audits are written to where nobody reads for a while.
-if pmm ledger --help >/dev/null 2>&1; then
-    pmm plan -f f.pmm -o p && pmm simulate -f f.pmm --plan p -o s
-    for _ in 1 2 3; do
-        jq -c --arg n "$(pmm ledger begin -L ledger -f f.pmm)" '.nonce = $n' s \
-            >one && pmm ledger add -L ledger -f f.pmm --plan p --samples one
-    done >/dev/null
-    mkfifo pipe
-    { sleep 3; cat >out; } <pipe &
-    shown=$(on_terminal "pmm ledger export -L ledger -o pipe")
-    wait $!
-    like "$shown" $'\rpmm ledger export: [0-9]+ s, audit [1-3] of 3' \
-        "a ledger, which audit of how many"
-    is "$(screen <<<"$shown") $(wc -l <out)" " 3" "... until it is written"
-fi
-
 # Colours: of a verdict. Nothing else differs.
 pmm fabric generate fat-tree --ports 4 --levels 2 -o f.pmm
 pmm plan -f f.pmm -o plan.json

@@ -79,7 +79,7 @@ stands ()
         [[ ! $1 =~ ^(${regex//_/ })$ ]] || { echo "$why"; return; }
     done <<'END'
 pmm_audit_--serve runs until it is ended: t0860
-pmm_[a-z]+_-(f|-pairs|-signs|-html|-check) names an option
+pmm_[a-z]+_-(f|-hosts|-pairs|-signs|-html|-check) names an option
 pmm_fabric_accept_LINK_--off is one of docs/fabric.md, where something is accepted
 pmm_fabric_accept_h0007_.* is of a host that lacks rails: t0241
 pmm-probe_--output names an option

@@ -113,8 +113,8 @@ is "$rc $(probed)" "0 3" "... and keeps none from being made"
 # pmm why
 why () { pmm why --conf "$workdir/conf" --job "$1" 2>&1; }
 if pmm why --help >/dev/null 2>&1; then
-    pmm ledger begin -L "$workdir/ledger" -f "$workdir/fabric" >/dev/null
-    before=$(pmm ledger export -L "$workdir/ledger")
+    entries begin -L "$workdir/ledger" -f "$workdir/fabric" >/dev/null
+    before=$(entries export -L "$workdir/ledger")
     is "$(why "$job")" "job $job of $test_user runs on 3 nodes: h[0001-0003]
 no check of it is recorded
 do: to measure it, beside its own traffic: pmm check $job" \
@@ -128,7 +128,7 @@ do: to measure it again, .*: pmm check $job$" "... what its check said"
 its check: OK 4 links
 do: nothing$" "... where nothing is to be done"
     check user "$job"
-    is "$(probed) $(pmm ledger export -L "$workdir/ledger")" "3 $before" \
+    is "$(probed) $(entries export -L "$workdir/ledger")" "3 $before" \
         "no check is in the ledger"
 else
     skip "pmm why" "built without the ledger"

@@ -6,7 +6,7 @@
 # forgotten.
 
 . "$(dirname "$0")/lib.sh"
-need jq
+need jq entries
 pmm ledger --help >/dev/null 2>&1 || skip_all "built without the ledger"
 workdir
 cd "$workdir" || exit 1
@@ -25,13 +25,13 @@ measured ()
         && pmm simulate -f fabric --plan both --noise 20 "$@" \
             | jq -c --arg n "$nonce" '.nonce = $n' >samples \
         || return 9
-    pmm ledger add -L ledger -f fabric --plan both --samples samples \
+    entries add -L ledger -f fabric --plan both --samples samples \
         "${base[@]}"
 }
 
 audited ()
 {
-    measured "$(pmm ledger begin -L ledger -f fabric --hosts "$hosts" \
+    measured "$(entries begin -L ledger -f fabric --hosts "$hosts" \
         --job 41)" "$@"
 }
 
@@ -48,10 +48,10 @@ audit 1 OK hosts=12 job=41 by=hand" "are shown, the newest first"
 measured 0123456789abcdef --seed 4 2>said
 is $? 2 "the result of a check is refused"
 like "$(<said)" 'ledger: .*no audit that was begun' "in words"
-pmm ledger add -L ledger -f fabric --plan both --samples first 2>/dev/null
+entries add -L ledger -f fabric --plan both --samples first 2>/dev/null
 is $? 2 "and so is one without a name"
 
-pmm ledger export -L ledger --baseline -f fabric -o base
+entries baseline -L ledger -f fabric -o base
 ok $? "a baseline comes out"
 audited --seed 5 --slow h0003/1=+900
 is $? 1 "a cable gets slow: FAIL"
@@ -63,7 +63,7 @@ is "$(pmm ledger trend -L ledger -f fabric h0003/1 --json | jq -c '[.trend[]
     | [.audit, .level, .change_ns > 800]]')" \
     '[[1,"OK",false],[2,"OK",false],[3,"OK",false],[4,"FAIL",true]]' \
     "which its trend shows"
-pmm ledger export -L ledger --baseline -f fabric -o again
+entries baseline -L ledger -f fabric -o again
 # known FILE: runs; rows that cross it
 known ()
 {
@@ -94,10 +94,10 @@ is $? 2 "a name needs a snapshot"
 
 pmm ledger rebase -L ledger -f fabric h0003/1 --why 'new cable'
 audited --seed 6
-pmm ledger export -L ledger --baseline -f fabric -n 2 -o base
+entries baseline -L ledger -f fabric -n 2 -o base
 is "$(known base)" "2 $((${before#* } / 3))" \
     "a repaired cable has a baseline of its own"
-is "$(pmm ledger export -L ledger | jq -r .kind | sort | uniq -c | xargs)" \
+is "$(entries export -L ledger | jq -r .kind | sort | uniq -c | xargs)" \
     "5 audit 1 rebase" "all that is there, as JSON lines"
 
 pmm ledger prune -L ledger --keep 2

@@ -5,7 +5,7 @@
 # is: together they do, exactly, and show which link got slower.
 
 . "$(dirname "$0")/lib.sh"
-need jq
+need jq entries
 pmm ledger --help >/dev/null 2>&1 || skip_all "built without the ledger"
 workdir
 cd "$workdir" || exit 1
@@ -16,13 +16,13 @@ audit ()
 {
     local hosts=$1 nonce
     shift
-    nonce=$(pmm ledger begin -L ledger -f fabric --hosts "$hosts") \
+    nonce=$(entries begin -L ledger -f fabric --hosts "$hosts") \
         && pmm plan -f fabric --hosts "$hosts" -o plan \
         && pmm simulate -f fabric --plan plan --latency $cables "$@" \
             | jq -c --arg n "$nonce" '.nonce = $n' >samples \
         && pmm solve -f fabric --plan plan --samples samples \
             | jq -r '.links[] | select (.latency_ns) | .id' >>alone
-    pmm ledger add -L ledger -f fabric --plan plan --samples samples \
+    entries add -L ledger -f fabric --plan plan --samples samples \
         "${base[@]}"
 }
 
@@ -56,7 +56,7 @@ link=$(pmm fabric show -f fabric --json | jq -r --slurpfile s solved \
     '[$s[0].links[] | select (.latency_ns) | .id] as $known | .links[]
     | select (.kind == "switch" and (.id | IN ($known[]))) | .id' | head -1)
 [[ $link ]] || exit 1
-pmm ledger export -L ledger --baseline -f fabric -o base
+entries baseline -L ledger -f fabric -o base
 base=(--baseline base)
 for i in {1..20}; do
     audit "${jobs[i]}" --noise 5 --slow "$link=+400"

@@ -134,15 +134,12 @@ ok $? "the baseline stays as it was"
 enter ()
 {
     local nonce
-    nonce=$(pmm ledger begin -L site/ledger -f fabric)
+    nonce=$(entries begin -L site/ledger -f fabric)
     jq -c --arg n "$nonce" '.nonce = $n' "$1/samples.json" >samples
-    pmm ledger add -L site/ledger -f fabric --plan "$1/plan.json" \
+    entries add -L site/ledger -f fabric --plan "$1/plan.json" \
         --samples samples --baseline kept >/dev/null
 }
 enter healthy
-is "$(pmm ledger begin -L another -f fabric --json |
-    jq -c '[.kind, .audit, (.nonce | length > 0)]')" '["nonce",1,true]' \
-    "a nonce as JSON, too"
 enter again
 out=$(baseline publish)
 is $? 0 "the ledger's is published"
@@ -170,7 +167,7 @@ why 44 2>said
 is "$? $(<said)" \
     "2 pmm why: no audit has this number, or is about this job: 44" \
     "no such audit or job"
-nonce=$(pmm ledger begin -L site/ledger -f fabric --job 44)
+nonce=$(entries begin -L site/ledger -f fabric --job 44)
 like "$(why 44)" 'audit 4 begun=.* job=44 ' "a job, by its audit"
 
 # Root's file would be none of SlurmUser's.

@@ -51,7 +51,7 @@ flush () { remark flush 300; }
 # The state of queued comments: how many are done, and what was said of them.
 queued ()
 {
-    pmm ledger export -L "$ledger" \
+    entries export -L "$ledger" \
         | jq -r "select(.kind == \"comment\") | $1"
 }
 

@@ -68,7 +68,7 @@ sed -i "s/AuditMinNodes=4/AuditMinNodes=3/; s/AuditEvery=0/AuditEvery=24h/
     s/^NotifyProgram=.*/&.new/; s|^Ledger=.*|Ledger=$workdir/state/new|" conf
 ended 9400 'h[0001-0002,0005,0010]' # which Slurm does not have
 once
-is "$(pmm ledger export -L state/new | jq -s -c '[.[]
+is "$(entries export -L state/new | jq -s -c '[.[]
     | select(.why == "sweep") | .hosts[].host] | unique')" \
     '["h0006","h0009"]' "what a job has just left is not swept"
 rm spool/9400.*
@@ -137,7 +137,7 @@ ok $? "killed at any step: one audit, one comment, and its record is done"
 is "$(spool '*begun*')" "" "... and none is lost"
 
 # Likewise, on its way to a drain
-pmm ledger export -L state/ledger --baseline -f fabric >/dev/null
+entries baseline -L state/ledger -f fabric -o base
 ok $? "there is a baseline"
 sed -i 's/Action=comment/Action=drain\nConfirmAfter=1/' conf
 pmm-emu --control "$workdir/control" slow h0006/1 +2000

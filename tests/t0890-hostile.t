@@ -160,12 +160,13 @@ harmless "a forged record"
 as_user bin/pmm plan -f fabric --hosts $nodes -o evil/plan
 as_user bin/pmm simulate -f fabric --plan evil/plan --slow h0005/1=+900 \
     -o evil/samples
+cp "$builddir/prolog/test/entries" bin/
 said=$({
-    as_user bin/pmm ledger begin -L state/ledger --hosts $nodes -f fabric
-    as_user bin/pmm ledger add -L state/ledger -f fabric --plan evil/plan \
+    as_user bin/entries begin -L state/ledger --hosts $nodes -f fabric
+    as_user bin/entries add -L state/ledger -f fabric --plan evil/plan \
         --samples evil/samples
 } 2>&1)
-is "$(grep -c 'ledger' <<<"$said")" 2 "nor is it entered by pmm ledger"
+is "$(grep -c 'ledger' <<<"$said")" 2 "nor is it entered by hand"
 is "$(as_user cat state/ledger 2>&1 | grep -c denied)" 1 \
     "the ledger, with its nonces, is not to be read"
 harmless "samples of the user's"

@@ -59,7 +59,7 @@ quiet () { [[ ! $(squeue -h) ]]; }
 # How many of the jobs from one number to another had an audit with a result.
 audited ()
 {
-    pmm ledger export -L $ledger | jq -s --argjson from "$1" \
+    entries export -L $ledger | jq -s --argjson from "$1" \
         --argjson to "$2" '[.[] | select(.kind == "audit" and .job
             and .about >= $from and .about <= $to) | .about]
             | unique | length'
@@ -119,7 +119,7 @@ siege=$(audited 9101 9108)
 ((2 * siege >= peace))
 ok $? "the audits of others go on at half their rate at least: $siege of $peace" \
     || diag "$(<log)"
-is "$(pmm ledger export -L $ledger | jq -s -c '[.[] | select(.kind == "audit"
+is "$(entries export -L $ledger | jq -s -c '[.[] | select(.kind == "audit"
     and .about >= 9101 and .status != "OK") | .status]')" '[]' \
     "... and find them well"
 serve

@@ -109,14 +109,14 @@ X
     echo "$job 0 pmm: audit 1 OK" | remark $slurm_user queue
     for line in "${commands[@]}"; do
         read -r command status says <<<"$line"
-        before=$(pmm ledger export -L state/ledger)
+        before=$(entries export -L state/ledger)
         for user in "${others[@]}"; do
             said=$($command "$user")
             like "$? $(wc -l <<<"$said") $said" \
                 "^[23] 1 .*: (staff .*sudo|runuser) -u $slurm_user " \
                 "... no $command as $user, who is told what to do"
         done
-        is "$(pmm ledger export -L state/ledger)" "$before" \
+        is "$(entries export -L state/ledger)" "$before" \
             "... nor anything of it in the ledger"
         said=$($command $slurm_user)
         like "$? $said" "^$status .*$says" "... but as SlurmUser"
