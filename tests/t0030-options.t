@@ -191,6 +191,9 @@ given ()
         done <<<"${needed[$verb]}"
         words+=" $(value "$verb" "${word:-${needed[$verb]%%$'\n'*}}")"
     fi
+    # of two operands
+    [[ ! $sentence =~ ^([A-Z]+)\ needs\ ([A-Z]+)$ ]] ||
+        sentence="${BASH_REMATCH[2]} is missing: there is only ${BASH_REMATCH[1]}"
     # shellcheck disable=SC2086
     said="$($verb$words 2>&1) $?"
     # pmm export: another sentence may come first
