@@ -206,13 +206,14 @@ static bool determines_all (const struct sparse *a,
 }
 
 /* Add row i of a to the form. Return 0, or 1 if this is too much work. */
-static int eliminate (struct system *s, const struct sparse *a, size_t i)
+static int eliminate (const struct system *s, struct screen *form,
+                      const struct sparse *a, size_t i)
 {
     size_t first = a->start[i];
 
-    rref_add (s->form, a->col + first, (const uint8_t *)a->value + first,
-              a->start[i + 1] - first);
-    return rref_work (s->form) > s->work_max;
+    screen_add (form, a->col + first, (const uint8_t *)a->value + first,
+                a->start[i + 1] - first);
+    return rref_work (form->rref) + form->work > s->work_max;
 }
 
 /* Find the unknowns, and what is determined; s->form remains if it is reduced
@@ -223,6 +224,7 @@ static int make_form (struct system *s, const struct sparse *rows,
 {
     size_t ncols = rows->ncols;
     struct sparse *a;
+    struct screen form = { 0 };
     struct peel p;
     struct rng rng;
     int rc = 0;
@@ -231,15 +233,19 @@ static int make_form (struct system *s, const struct sparse *rows,
     if (rows->nrows >= ncols && determines_all (rows, splits))
         return 0;
     a = sort_rows (rows);
-    s->form = rref_create (ncols);
+    form.rref = s->form = rref_create (ncols);
+    form.rng = &rng;
+    rng_seed (&rng, SEED);
+    screen_draw (&form);
     /* short rows first; rows with a column of their own last: they cost nothing
      */
     peel_make (&p, a, 1);
     for (size_t i = 0; i < p.nrows && rc == 0; i++)
-        rc = eliminate (s, a, p.other_row[i]);
+        rc = eliminate (s, &form, a, p.other_row[i]);
     for (size_t k = p.n; k-- > 0 && rc == 0;)
-        rc = eliminate (s, a, p.row[k]);
+        rc = eliminate (s, &form, a, p.row[k]);
     peel_clear (&p);
+    free (form.z);
     sparse_destroy (a);
     if (rc > 0) {
         error_world (err,
