@@ -178,7 +178,7 @@ static void columns_make (struct lsq_columns *c, struct lsq *q)
     c->entry = xarray (entries, sizeof (*c->entry));
     c->diagonal = xcalloc (n, sizeof (*c->diagonal));
     c->sum = xcalloc (n, sizeof (*c->sum));
-    c->touched = xarray (n, sizeof (*c->touched));
+    c->touched = xarray (n + 1, sizeof (*c->touched));
     c->by = xarray (n, sizeof (*c->by));
     memset (c->by, 0xff, n * sizeof (*c->by));
     for (size_t i = 0; i < k->nrows; i++)
@@ -269,8 +269,8 @@ static size_t strongest (struct lsq_columns *c, const struct form *k,
         for (size_t x = k->start[i]; x < c->entry[e]; x++) {
             uint32_t col = k->col[x];
 
-            if (c->by[col] != j) /* a sum may cancel to 0 */
-                c->touched[ntouched++] = col;
+            c->touched[ntouched] = col; /* a sum may cancel to 0 */
+            ntouched += c->by[col] != j;
             c->by[col] = j;
             c->sum[col] += f * k->value[x];
         }
