@@ -628,7 +628,7 @@ int observe (struct observations *o, const struct pathset *ps,
     }
     free (s);
     free (v);
-    return observe_rows (o, ps, err);
+    return ps ? observe_rows (o, ps, err) : 0;
 }
 
 /* The least RTT of a pair's round, of which s[i] is the first sample; *end: the

@@ -84,7 +84,8 @@ extern const struct accuracy observe_accuracy;
 /* Make observations from samples of endpoints of ps: of a quantile, RTT_MIDDLE
  * or RTT_FASTEST. The variance comes from the samples' own quartiles and the
  * pooled ones, and is at least what the accuracy gives; 1 if there is neither.
- * 0, or -1 with err; then observations_clear.
+ * ps NULL: without their rows, which combine_add does not need. 0, or -1 with
+ * err; then observations_clear.
  */
 int observe (struct observations *o, const struct pathset *ps,
              const struct samples *samples, int quantile,
