@@ -136,9 +136,10 @@ void combine_destroy (struct combine *c);
 void combine_add (struct combine *c, const struct observations *o,
                   double share);
 
-/* One observation per pair: the weighted mean, in round 0, with its variance,
- * increased for all if the typical pair scatters more. If only a few do,
- * something changed: that shows in their means. 0, or -1 with err; then
+/* One observation per pair, in the order of their ends, so that rows of
+ * neighbours are next to each other: the weighted mean, in round 0, with its
+ * variance, increased for all if the typical pair scatters more. If only a few
+ * do, something changed: that shows in their means. 0, or -1 with err; then
  * observations_clear.
  */
 int combine_finish (const struct combine *c, const struct pathset *ps,
