@@ -749,12 +749,10 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
     size_t n = q->n;
     double *g = xarray (5 * n, sizeof (*g));
     double *x = g + n;
-    double start, size, now;
+    double start = 0, size, now;
     double last = INFINITY;
     int rc = 0;
 
-    memset (x, 0, n * sizeof (*x));
-    start = gradient (q, t, x, g, &size, x + n);
     for (int i = 0; i <= REFINEMENTS_MAX; i++) {
         now = gradient (q, t, y, g, &size, x + n);
         start = fmax (start, now);
@@ -766,13 +764,15 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
             y[c] += x[c];
         last = now;
     }
-    free (g);
-    if (rc == 0
-        && !(now <= fmax (tolerance, LEVEL_OUT * start)
-             || now <= ROUNDING * size)) {
-        errno = EDOM;
-        rc = -1;
+    if (rc == 0 && !(now <= fmax (tolerance, ROUNDING * size))) {
+        memset (x, 0, n * sizeof (*x));
+        start = fmax (start, gradient (q, t, x, g, &size, x + n));
+        if (!(now <= LEVEL_OUT * start)) {
+            errno = EDOM;
+            rc = -1;
+        }
     }
+    free (g);
     return rc;
 }
 
