@@ -22,7 +22,8 @@
  *            chosen
  *   metrics  a round of the service writes its metrics
  *   ...      pmm's commands: of the check's run, of its first node, of the
- *            site; prune deletes half of the time, in a copy
+ *            site, whose baseline is published; prune deletes half of the time,
+ *            in a copy
  *
  * -k DIR keeps the site, or uses the one that is there. PARTs are audit, check,
  * sweep, metrics, known and pmm: these alone.
@@ -516,6 +517,7 @@ static void show_commands (void)
     char *verdict = xasprintf ("%s/verdict", args.dir);
     char *page = xasprintf ("%s/page", args.dir);
     char *pruned = xasprintf ("%s/pruned.db", args.dir);
+    char *published = xasprintf ("%s.baseline", site.ledger);
     char *before, *plan_path, *samples_path;
 
     checked = ps;
@@ -536,6 +538,8 @@ static void show_commands (void)
                                           page, verdict, NULL });
     command ("ledger show", (char *[]){ "pmm", "ledger", "show", "-L",
                                         site.ledger, NULL });
+    if (link (site.baseline, published) < 0 && errno != EEXIST)
+        perror (published);
     command ("ledger solve", (char *[]){ "pmm", "ledger", "solve", "-f",
                                          site.fabric, "-L", site.ledger,
                                          NULL });
@@ -544,8 +548,8 @@ static void show_commands (void)
     command ("ledger prune", (char *[]){ "pmm", "ledger", "prune", "-L",
                                          pruned, "--keep", before, NULL });
     discard ((const char *const[]){ "plan", "samples", "verdict", "page",
-                                    "pruned.db", "pruned.db-wal",
-                                    "pruned.db-shm", NULL });
+                                    "ledger.db.baseline", "pruned.db",
+                                    "pruned.db-wal", "pruned.db-shm", NULL });
 }
 
 /* --- a site -------------------------------------------------------------- */

@@ -73,15 +73,15 @@ static struct solution *solve_these (const struct trends *t,
     return none ? sol : need (sol);
 }
 
-static struct solution *solve_time (const struct trends *t,
-                                    struct ledger *ledger,
-                                    const struct ledger_ageing *ageing,
-                                    bool bare)
+/* Solve for a time: the last one is now, the others are earlier points. */
+static void solve_time (void *arg, size_t time, struct observations *o)
 {
-    struct observations o;
+    struct trends *t = arg;
 
-    need_ok (ledger_combine (ledger, t->ps, ageing, &o, &fault));
-    return solve_these (t, &o, bare);
+    if (time < (size_t)given.points)
+        t->point[time] = solve_these (t, o, true);
+    else
+        t->now = need (solve_these (t, o, false));
 }
 
 static struct solution *solve_baseline (const struct trends *t,
@@ -124,7 +124,7 @@ static struct change change_of (const struct trends *t, size_t i)
     return c;
 }
 
-/* The time of an earlier point. */
+/* The time of an earlier point, or after the last of them now. */
 static int64_t time_of (const struct trends *t, int k)
 {
     return t->now_s
@@ -247,22 +247,23 @@ static void trends_print (const struct trends *t, FILE *fp)
 static int run (struct inputs *in)
 {
     struct trends t = { .fabric = in->fabric, .now_s = (int64_t)time (NULL) };
-    struct ledger_ageing ageing = {
-        .quantile = RTT_MIDDLE,
-        .now = t.now_s,
-        .until = INT64_MAX,
-        .half_life_s = given.half_life * DAY_S,
-    };
+    size_t times = (size_t)given.points + 1;
+    struct ledger_ageing *ageing = xarray (times, sizeof (*ageing));
 
     inputs_ledger (in, LEDGER_READ);
     t.ps = need (fabric_pathset_lids (in->fabric, NULL, 0, &fault));
-    t.now = need (solve_time (&t, in->ledger, &ageing, false));
-    t.baseline = solve_baseline (&t, in);
     t.point = xcalloc ((size_t)given.points, sizeof (*t.point));
-    for (int i = 0; i < given.points; i++) {
-        ageing.now = ageing.until = time_of (&t, i);
-        t.point[i] = solve_time (&t, in->ledger, &ageing, true);
-    }
+    for (int i = 0; i <= given.points; i++)
+        ageing[i] = (struct ledger_ageing){
+            .quantile = RTT_MIDDLE,
+            .now = time_of (&t, i),
+            .until = i < given.points ? time_of (&t, i) : INT64_MAX,
+            .half_life_s = given.half_life * DAY_S,
+        };
+    need_ok (ledger_combine_times (in->ledger, t.ps, ageing, times, solve_time,
+                                   &t, &fault));
+    free (ageing);
+    t.baseline = solve_baseline (&t, in);
     if (in->json) {
         json_t *all = trends_json (&t);
 

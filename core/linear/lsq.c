@@ -178,7 +178,7 @@ static void columns_make (struct lsq_columns *c, struct lsq *q)
     c->entry = xarray (entries, sizeof (*c->entry));
     c->diagonal = xcalloc (n, sizeof (*c->diagonal));
     c->sum = xcalloc (n, sizeof (*c->sum));
-    c->touched = xarray (n, sizeof (*c->touched));
+    c->touched = xarray (n + 1, sizeof (*c->touched));
     c->by = xarray (n, sizeof (*c->by));
     memset (c->by, 0xff, n * sizeof (*c->by));
     for (size_t i = 0; i < k->nrows; i++)
@@ -269,8 +269,8 @@ static size_t strongest (struct lsq_columns *c, const struct form *k,
         for (size_t x = k->start[i]; x < c->entry[e]; x++) {
             uint32_t col = k->col[x];
 
-            if (c->by[col] != j) /* a sum may cancel to 0 */
-                c->touched[ntouched++] = col;
+            c->touched[ntouched] = col; /* a sum may cancel to 0 */
+            ntouched += c->by[col] != j;
             c->by[col] = j;
             c->sum[col] += f * k->value[x];
         }
@@ -756,12 +756,10 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
     size_t n = q->n;
     double *g = xarray (5 * n, sizeof (*g));
     double *x = g + n;
-    double start, size, now;
+    double start = 0, size, now;
     double last = INFINITY;
     int rc = 0;
 
-    memset (x, 0, n * sizeof (*x));
-    start = gradient (q, t, x, g, &size, x + n);
     for (int i = 0; i <= REFINEMENTS_MAX; i++) {
         now = gradient (q, t, y, g, &size, x + n);
         start = fmax (start, now);
@@ -773,13 +771,15 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
             y[c] += x[c];
         last = now;
     }
-    free (g);
-    if (rc == 0
-        && !(now <= fmax (tolerance, LEVEL_OUT * start)
-             || now <= ROUNDING * size)) {
-        errno = EDOM;
-        rc = -1;
+    if (rc == 0 && !(now <= fmax (tolerance, ROUNDING * size))) {
+        memset (x, 0, n * sizeof (*x));
+        start = fmax (start, gradient (q, t, x, g, &size, x + n));
+        if (!(now <= LEVEL_OUT * start)) {
+            errno = EDOM;
+            rc = -1;
+        }
     }
+    free (g);
     return rc;
 }
 

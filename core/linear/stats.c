@@ -32,9 +32,43 @@ double stats_median_error (const double *v, size_t n)
            / 2;
 }
 
+/* Put the value of rank k at its place, with none before it that is greater and
+ * none after it that is less (Hoare, "Algorithm 65: find", 1961).
+ */
+static void place (double *v, size_t n, size_t k)
+{
+    ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, rank = (ptrdiff_t)k;
+
+    while (low < high) {
+        double pivot = v[rank];
+        ptrdiff_t i = low, j = high;
+
+        do {
+            while (v[i] < pivot)
+                i++;
+            while (v[j] > pivot)
+                j--;
+            if (i <= j) {
+                double t = v[i];
+
+                v[i++] = v[j];
+                v[j--] = t;
+            }
+        } while (i <= j);
+        if (j < rank)
+            low = i;
+        if (rank < i)
+            high = j;
+    }
+}
+
 double stats_median (double *v, size_t n)
 {
-    stats_sort (v, n);
+    size_t middle = (n - 1) / 2;
+
+    place (v, n, middle);
+    if (n % 2 == 0)
+        place (v + middle + 1, n - middle - 1, 0);
     return stats_quantile (v, n, 0.5);
 }
 

@@ -628,7 +628,7 @@ int observe (struct observations *o, const struct pathset *ps,
     }
     free (s);
     free (v);
-    return observe_rows (o, ps, err);
+    return ps ? observe_rows (o, ps, err) : 0;
 }
 
 /* The least RTT of a pair's round, of which s[i] is the first sample; *end: the
@@ -790,6 +790,15 @@ void combine_add (struct combine *c, const struct observations *o, double share)
     c->lost += o->lost;
 }
 
+static int compare_ends (const void *va, const void *vb)
+{
+    const struct observation *x = va;
+    const struct observation *y = vb;
+
+    ORDER (pair_key (x->a, x->b), pair_key (y->a, y->b));
+    return 0;
+}
+
 int combine_finish (const struct combine *c, const struct pathset *ps,
                     struct observations *o, struct error *err)
 {
@@ -824,5 +833,6 @@ int combine_finish (const struct combine *c, const struct pathset *ps,
             .var = factor / m->weight,
         };
     }
+    qsort (o->v, o->n, sizeof (*o->v), compare_ends);
     return observe_rows (o, ps, err);
 }

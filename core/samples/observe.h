@@ -84,7 +84,8 @@ extern const struct accuracy observe_accuracy;
 /* Make observations from samples of endpoints of ps: of a quantile, RTT_MIDDLE
  * or RTT_FASTEST. The variance comes from the samples' own quartiles and the
  * pooled ones, and is at least what the accuracy gives; 1 if there is neither.
- * 0, or -1 with err; then observations_clear.
+ * ps NULL: without their rows, which combine_add does not need. 0, or -1 with
+ * err; then observations_clear.
  */
 int observe (struct observations *o, const struct pathset *ps,
              const struct samples *samples, int quantile,
@@ -135,9 +136,10 @@ void combine_destroy (struct combine *c);
 void combine_add (struct combine *c, const struct observations *o,
                   double share);
 
-/* One observation per pair: the weighted mean, in round 0, with its variance,
- * increased for all if the typical pair scatters more. If only a few do,
- * something changed: that shows in their means. 0, or -1 with err; then
+/* One observation per pair, in the order of their ends, so that rows of
+ * neighbours are next to each other: the weighted mean, in round 0, with its
+ * variance, increased for all if the typical pair scatters more. If only a few
+ * do, something changed: that shows in their means. 0, or -1 with err; then
  * observations_clear.
  */
 int combine_finish (const struct combine *c, const struct pathset *ps,

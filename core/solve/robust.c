@@ -30,6 +30,7 @@ enum { PASSES_MAX = 30 };
 #define REDUNDANT 0.1   /* smallest share for judging by the residual */
 #define SETTLED 1e-2    /* greatest final change of a row's factor */
 #define FACTOR_MIN 1e-4 /* keeps the rank */
+#define ROUGH 10        /* times the tolerance, until weights have settled */
 
 /* The factor of a row's weight for a residual of u standard deviations. */
 static double factor_of (enum robust method, double u)
@@ -100,7 +101,7 @@ static int iterate (struct robust_fit *f, enum robust method, double *scale,
         for (size_t i = 0; i < f->a->nrows; i++)
             w[i] = f->base[i] * f->factor[i];
         if (lsq_reweigh (f->q, w) < 0
-            || lsq_solve (f->q, f->t, tolerance, y) < 0)
+            || lsq_solve (f->q, f->t, ROUGH * tolerance, y) < 0)
             return -1;
     }
     return 0;
@@ -135,6 +136,8 @@ int robust_solve (struct lsq *q, const struct sparse *a, const double *t,
         rc = iterate (&f, ROBUST_HUBER, &scale, tolerance, w, y);
     if (rc == 0 && method == ROBUST_TUKEY && scale > 0)
         rc = iterate (&f, ROBUST_TUKEY, &scale, tolerance, w, y);
+    if (rc == 0)
+        rc = lsq_solve (q, t, tolerance, y);
     free (room);
     return rc;
 }

@@ -23,8 +23,8 @@
  * Only R can take long: rows that determine few links leave groups of
  * thousands. R is needed neither for P nor to find the determined links, where
  * a random null vector is 0; so if R takes too much work, groups are left out.
- * If there are enough rows, a random z is solved for first: A determines all
- * links if and only if the solution for A z is z.
+ * If elimination takes long and there are enough rows, a random z is solved for:
+ * A determines all links if and only if the solution for A z is z.
  *
  * If links changed between the measurements, rows contradict each other more
  * than the noise suggests. With `local` each link's variance is multiplied by
@@ -55,8 +55,9 @@
 #include "util/terminal.h"
 
 enum {
-    WORK_MAX = 300 * 1000 * 1000,   /* of elimination */
-    ASK_ITERATIONS = 500,           /* to find whether all is determined */
+    WORK_MAX = 300 * 1000 * 1000,   /* of elimination; after */
+    ASK_AFTER = 20,                 /* ... times the entries of the rows */
+    ASK_ITERATIONS = 500,           /* ... it is asked if all is determined */
     WORK_GROUPS = 20 * 1000 * 1000, /* to find the groups */
     MISFIT_PRIOR = 4,               /* rows */
     SEED = 1,
@@ -71,6 +72,9 @@ enum {
 #define FIRST 1e-5 /* of the RTTs, while noise is not known yet */
 #define LAST 1e-11
 #define GIVEN_BACK 1e-6 /* error of a random vector of size 1 */
+/* tolerances of sketches, whose random errors are three times greater */
+#define ROUGH_ERRORS 0.3
+#define ROUGH_SHARES 1.0
 
 struct system {
     size_t m; /* links */
@@ -205,14 +209,43 @@ static bool determines_all (const struct sparse *a,
     return all;
 }
 
-/* Add row i of a to the form. Return 0, or 1 if this is too much work. */
-static int eliminate (struct system *s, const struct sparse *a, size_t i)
+/* Eliminate rows. Return 1: all; 0: not all, as they determine all columns; -1:
+ * this is too much work.
+ */
+static int eliminate (struct system *s, const struct sparse *rows,
+                      const struct sparse *splits)
 {
-    size_t first = a->start[i];
+    struct sparse *a = sort_rows (rows);
+    struct rng rng;
+    struct screen form = { s->form, &rng };
+    uint64_t work = 0, ask = ASK_AFTER * a->start[a->nrows];
+    struct peel p;
+    int rc = 1;
 
-    rref_add (s->form, a->col + first, (const uint8_t *)a->value + first,
-              a->start[i + 1] - first);
-    return rref_work (s->form) > s->work_max;
+    rng_seed (&rng, SEED);
+    screen_draw (&form);
+    /* short rows first; rows with a column of their own last: they cost nothing
+     */
+    peel_make (&p, a, 1);
+    for (size_t k = 0;
+         k < a->nrows && rc == 1 && rref_rank (s->form) < a->ncols; k++) {
+        size_t i = k < p.nrows ? p.other_row[k] : p.row[a->nrows - 1 - k];
+        size_t first = a->start[i];
+
+        screen_add (&form, a->col + first, (const uint8_t *)a->value + first,
+                    a->start[i + 1] - first);
+        work = rref_work (s->form) + form.work;
+        if (work > s->work_max)
+            rc = -1;
+        else if (work > ask) {
+            ask = UINT64_MAX;
+            rc = a->nrows < a->ncols || !determines_all (rows, splits);
+        }
+    }
+    peel_clear (&p);
+    free (form.z);
+    sparse_destroy (a);
+    return rc;
 }
 
 /* Find the unknowns, and what is determined; s->form remains if it is reduced
@@ -222,33 +255,19 @@ static int make_form (struct system *s, const struct sparse *rows,
                       const struct sparse *splits, struct error *err)
 {
     size_t ncols = rows->ncols;
-    struct sparse *a;
-    struct peel p;
     struct rng rng;
-    int rc = 0;
+    int rc;
 
-    s->rank = ncols;
-    if (rows->nrows >= ncols && determines_all (rows, splits))
-        return 0;
-    a = sort_rows (rows);
     s->form = rref_create (ncols);
-    /* short rows first; rows with a column of their own last: they cost nothing
-     */
-    peel_make (&p, a, 1);
-    for (size_t i = 0; i < p.nrows && rc == 0; i++)
-        rc = eliminate (s, a, p.other_row[i]);
-    for (size_t k = p.n; k-- > 0 && rc == 0;)
-        rc = eliminate (s, a, p.row[k]);
-    peel_clear (&p);
-    sparse_destroy (a);
-    if (rc > 0) {
+    rc = eliminate (s, rows, splits);
+    if (rc < 0) {
         error_world (err,
                      "these %zu rows take too much work to tell what they "
                      "determine",
                      rows->nrows);
-        return rc;
+        return 1;
     }
-    s->rank = rref_rank (s->form);
+    s->rank = rc > 0 ? rref_rank (s->form) : ncols;
     if (s->rank < ncols) {
         s->pivot = xarray (ncols, sizeof (*s->pivot));
         s->null = xcalloc (ncols, sizeof (*s->null));
@@ -342,13 +361,14 @@ static int system_observed (struct system *s, struct pathset *ps,
 
 /* NULL: ill-conditioned. */
 static struct covariance *covariance_with (const struct system *s,
-                                           size_t sketch, size_t worst)
+                                           size_t sketch, size_t worst,
+                                           double tolerance)
 {
     const struct covariance_options opts = {
         .exact = SOLVE_EXACT_MAX,
         .sketch = sketch,
         .worst = worst,
-        .tolerance = LSQ_ROUGH,
+        .tolerance = tolerance,
         .seed = SEED,
     };
 
@@ -401,7 +421,7 @@ static int lower_weights (struct system *s, const double *t, enum robust method,
                           size_t *outliers)
 {
     size_t n = s->a->nrows;
-    struct covariance *c = covariance_with (s, SOLVE_SHARES, 0);
+    struct covariance *c = covariance_with (s, SOLVE_SHARES, 0, ROUGH_SHARES);
     double *base, *share;
     int rc;
 
@@ -436,7 +456,7 @@ static int least_squares (struct system *s, const double *t, bool noisy,
         && lower_weights (s, t, opts->robust, noisy ? 1 : 0, tolerance, y,
                           outliers) < 0)
         return -1;
-    *c = covariance_with (s, SOLVE_SKETCH, SOLVE_WORST);
+    *c = covariance_with (s, SOLVE_SKETCH, SOLVE_WORST, ROUGH_ERRORS);
     return *c ? 0 : -1;
 }
 

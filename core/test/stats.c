@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/linear/linalg.h"
 #include "tests/tap.h"
@@ -65,6 +66,32 @@ static void test_robust (void)
     ok (fabs (stats_normal_two_sided (0.05) - 1.959964) < 1e-6
             && fabs (stats_normal_two_sided (1e-6) - 4.891638) < 1e-6,
         "normal tails");
+}
+
+/* A median is that of the sorted values, also of many that are alike. */
+static void test_median (void)
+{
+    enum { N_MAX = 64, KINDS = 4 };
+    double v[N_MAX], sorted[N_MAX];
+    struct rng rng;
+    int same = 0;
+
+    rng_seed (&rng, 1);
+    for (size_t n = 1; n <= N_MAX; n++)
+        for (size_t kind = 0; kind < KINDS; kind++) {
+            for (size_t i = 0; i < n; i++)
+                sorted[i] = v[i]
+                    = kind == 0   ? (double)i
+                      : kind == 1 ? -(double)i
+                                  : (double)rng_below (
+                                        &rng, kind == 2 ? 3 : 1000);
+            stats_sort (sorted, n);
+            same += stats_median (v, n) == stats_quantile (sorted, n, 0.5);
+            stats_sort (v, n);
+            same += memcmp (v, sorted, n * sizeof (*v)) == 0;
+        }
+    ok (same == 2 * KINDS * N_MAX, "medians of 1 to %d values, which remain",
+        N_MAX);
 }
 
 static void test_matrix (size_t n)
@@ -149,6 +176,7 @@ int main (void)
 
     test_quantiles ();
     test_robust ();
+    test_median ();
     test_median_error ();
     for (size_t i = 0; i < sizeof (size) / sizeof (size[0]); i++)
         test_matrix (size[i]);

@@ -800,21 +800,32 @@ static bool tidy (struct ledger *l, int64_t before)
 int ledger_prune (struct ledger *l, int64_t before, int64_t keep,
                   struct ledger_pruned *done, struct error *err)
 {
-    int64_t last = 0;
+#define OLD                                                                   \
+    " IN (SELECT id FROM audit WHERE id > 0"                                  \
+    " AND (id <= ?1 OR (id < ?2 AND begun < ?3)) AND id < max (?1 + 1, ?2)"   \
+    " ORDER BY id LIMIT ?4)"
+    static const char *const delete[] = {
+        "DELETE FROM rtt WHERE audit" OLD,
+        "DELETE FROM counter WHERE audit" OLD,
+        "DELETE FROM audit WHERE id" OLD,
+    };
+    int64_t last = 0, young;
 
     *done = (struct ledger_pruned){ 0 };
-    db_start (l, err);
+    db_begin (l, err);
     db_run (
         l, &last,
         "SELECT id FROM audit WHERE id > 0 ORDER BY id DESC LIMIT 1 OFFSET ?",
         VALUES (INT (keep)));
-    done->audits
-        = deletes (l,
-                   "DELETE FROM audit WHERE id IN (SELECT id FROM audit"
-                   " WHERE id > 0 AND (id <= ?1 OR (id < ?2 AND begun < ?3))"
-                   " AND id < max (?1 + 1, ?2) ORDER BY id LIMIT ?4)",
-                   VALUES (INT (last), INT (first_young (l, before)),
-                           INT (before), INT (LEDGER_PRUNE_AUDITS)));
+    young = first_young (l, before);
+    /* large tables first: if they went with their audits, all that their rows
+     * refer to would be looked up
+     */
+    for (size_t i = 0; i < sizeof (delete) / sizeof (*delete); i++)
+        done->audits = deletes (l, delete[i],
+                                VALUES (INT (last), INT (young), INT (before),
+                                        INT (LEDGER_PRUNE_AUDITS)));
+    db_end (l, 0);
     done->more = done->audits == LEDGER_PRUNE_AUDITS || tidy (l, before);
     return (int)db_result (l, 0);
 }

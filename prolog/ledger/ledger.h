@@ -505,4 +505,15 @@ int ledger_combine (struct ledger *ledger, const struct pathset *ps,
                     const struct ledger_ageing *ageing,
                     struct observations *o, struct error *err);
 
+/* The same for several times together, which differ in `now` and `until`: an
+ * audit that several of them want is read once. Each is handed over as soon as
+ * it is complete, the newest usually first; its receiver owns the observations.
+ * It must not use the ledger.
+ */
+typedef void ledger_combined_f (void *arg, size_t time, struct observations *o);
+int ledger_combine_times (struct ledger *ledger, const struct pathset *ps,
+                          const struct ledger_ageing *ageing, size_t times,
+                          ledger_combined_f *take, void *arg,
+                          struct error *err);
+
 #endif /* PROLOG_LEDGER_H */

@@ -47,6 +47,7 @@ enum {
     HALF_ID = 0x706d6d68,        /* "pmmh": a partial copy */
     TEXT_MAX = 400,              /* bytes of a refusal */
     WAL_KEEP_BYTES = 16 << 20,
+    CACHE_KIB = 32 << 10,
     STEPS = 100000, /* of SQLite's machine, some ms */
 };
 
@@ -694,6 +695,9 @@ static void prepare (struct ledger *l, enum ledger_mode mode)
     }
     /* the version first, so as not to change a file that is not ours */
     check_version (l, mode);
+    /* who creates it may be the service, which should stay small */
+    if (mode != LEDGER_CREATE)
+        set_pragma (l, "cache_size", -CACHE_KIB);
     if (mode == LEDGER_READ || l->failed)
         return;
     sqlite3_file_control (l->db, "main", SQLITE_FCNTL_PERSIST_WAL, &on);
@@ -715,7 +719,7 @@ struct ledger *ledger_open (const char *path, enum ledger_mode mode,
     if (!l->failed
         && sqlite3_open_v2 (path, &l->db,
                             flags | SQLITE_OPEN_NOFOLLOW
-                                | SQLITE_OPEN_FULLMUTEX,
+                                | SQLITE_OPEN_NOMUTEX,
                             NULL)
                != SQLITE_OK) {
         xcheck (l->db);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Read measurements from the ledger, for the solver and the judge.
  *
- * Notes. ledger_combine reads the RTTs audit by audit, as they are stored, and
- * keeps one observation per route. It reads so many that its time does not grow
- * with the ledger's age: the newest, and of an endpoint that these do not know
- * its own newest. The last rebase of each route is read once, with the routes.
+ * Notes. ledger_combine_times reads RTTs audit by audit, the newest first, each
+ * once for all times that want it, and keeps one observation per route and time.
+ * A time is handed over when all that it wants is read, so what it takes in
+ * memory is that of the times that overlap. It wants so many audits that work
+ * does not grow with the ledger's age: the newest, and of an endpoint that these
+ * do not know its own newest.
  */
 #include "config.h"
 #include "prolog/ledger/ledger.h"
@@ -18,111 +20,59 @@
 #include "prolog/ledger/ledger_db.h"
 #include "util/alloc.h"
 #include "util/map.h"
-#include "util/text.h"
+#include "util/sort.h"
 
 /*
- * Routes
+ * RTTs
  */
 
-struct stored_route {
-    int64_t after; /* the last rebase of any of its links */
-    char *name[2];
-    uint32_t end[2]; /* in the set, once find_ends has run */
-};
-
-struct stored_routes {
+struct rtt_reader {
     struct ledger *ledger;
     const struct pathset *ps;
     int64_t epoch;
-    struct stored_route *v;
-    size_t n;
-    struct map by_id;
-    int64_t flows_after; /* the last rebase of any link between switches, which
-                            flows of all routes may cross */
-    sqlite3_stmt *row; /* the next one of `measured`; NULL after the last */
+    struct map end; /* of the set, by the id of its name */
+    int64_t *after; /* [links] the last rebase; NULL: of none */
+    int64_t last_after, flows_after; /* the last of all; of any link between
+                                        switches, which flows may cross */
+    sqlite3_stmt *row; /* the next one; NULL after the last */
 };
 
-/* the newest audit first, of those begun from ?2 to ?3, numbered from ?5 to ?6;
- * ?4 not NULL: only sound RTTs, and findings of this basis suspect no link;
- * ?7 not NULL: only RTTs of this endpoint
- */
-static const char measured[]
-    = "SELECT r.audit, a.begun, r.route, r.round, r.first, r.sent, r.lost, "
-      DB_QUANTILES ", f.times, p.level, p.connected, p.switches,"
-      " w.there, w.back"
-      " FROM audit a JOIN rtt r ON r.audit = a.id"
-      " LEFT JOIN spread p ON p.audit = a.id"
-      " LEFT JOIN flow f ON f.audit = r.audit AND f.seq = r.seq"
-      " LEFT JOIN way w ON w.audit = r.audit AND w.seq = r.seq"
-      " WHERE a.epoch = ?1 AND a.begun BETWEEN ?2 AND ?3"
-      " AND a.id BETWEEN ?5 AND ?6 AND r.lost < r.sent"
-      " AND (?4 IS NULL OR (" DB_SOUND ("a") " AND NOT "
-      DB_FLAWED ("r", "?4") ")) AND (?7 IS NULL OR EXISTS (SELECT 1"
-      " FROM route t WHERE t.id = r.route AND (SELECT id FROM name"
-      " WHERE text = ?7) IN (t.a, t.b))) ORDER BY a.id DESC, r.seq";
+/* the newest audit first, of those numbered from ?2 to ?3 */
+#define MEASURED(columns, joins, where)                                       \
+    "SELECT r.audit, a.begun, t.a, t.b, r.round, r.first, r.sent, r.lost, "   \
+    DB_QUANTILES columns " FROM audit a JOIN rtt r ON r.audit = a.id"         \
+    " JOIN route t ON t.id = r.route" joins " WHERE a.epoch = ?1"             \
+    " AND a.id BETWEEN ?2 AND ?3 AND r.lost < r.sent AND " where              \
+    " ORDER BY a.id DESC, r.seq"
 
-/* Read the routes that these audits measured. */
-static void read_routes (struct stored_routes *r, int64_t from, int64_t to)
-{
-    struct ledger *l = r->ledger;
-    bool rebased = db_run (l, NULL, "SELECT e.after FROM rebase e LIMIT 1",
-                           NONE);
-    sqlite3_stmt *row
-        = db_first (l,
-                    "SELECT t.id, a.text, b.text, CASE WHEN ? THEN"
-                    " coalesce ((SELECT max (e.after) FROM crossing c"
-                    " JOIN rebase e ON e.link = c.link WHERE c.route = t.id),"
-                    " 0) ELSE 0 END FROM rtt r CROSS JOIN route t"
-                    " ON t.id = r.route JOIN name a ON a.id = t.a JOIN name b"
-                    " ON b.id = t.b WHERE r.audit BETWEEN ? AND ?"
-                    " AND +t.epoch = ? GROUP BY r.route ORDER BY r.route",
-                    VALUES (INT (rebased), INT (from), INT (to),
-                            INT (r->epoch)));
+static const char all[] = MEASURED ("", "", "1");
 
-    for (; row; row = db_next (l, row)) {
-        int64_t id = sqlite3_column_int64 (row, 0);
-
-        if (map_find (&r->by_id, (uint64_t)id) != MAP_NONE)
-            continue;
-        map_put (&r->by_id, (uint64_t)id, (uint32_t)r->n);
-        r->v = xgrow (r->v, r->n, sizeof (*r->v));
-        r->v[r->n++] = (struct stored_route){
-            .after = sqlite3_column_int64 (row, 3),
-            .name = { xstrdup (db_text (row, 1)), xstrdup (db_text (row, 2)) },
-        };
-    }
-}
+/* only sound RTTs; findings of basis ?4 suspect no link */
+static const char sound[]
+    = MEASURED (", f.times, p.level, p.connected, p.switches, w.there, w.back",
+                " LEFT JOIN spread p ON p.audit = a.id"
+                " LEFT JOIN flow f ON f.audit = r.audit AND f.seq = r.seq"
+                " LEFT JOIN way w ON w.audit = r.audit AND w.seq = r.seq",
+                DB_SOUND ("a") " AND NOT " DB_FLAWED ("r", "?4"));
+enum { NS = 8, MORE = NS + RTT_COUNT }; /* columns */
 
 static void refuse_none (struct ledger *l)
 {
     db_refuse (l, ENOENT, "holds no samples of this fabric");
 }
 
-static void clear_routes (struct stored_routes *r)
+static void find_ends (struct rtt_reader *r)
 {
-    for (size_t i = 0; i < 2 * r->n; i++)
-        free (r->v[i / 2].name[i % 2]);
-    free (r->v);
-    map_clear (&r->by_id);
-}
+    for (uint32_t i = 0; i < pathset_size (r->ps); i++) {
+        int64_t id;
 
-/* Find the ends of routes from this one on in the set. */
-static void find_ends (struct stored_routes *r, size_t from)
-{
-    struct ledger *l = r->ledger;
-
-    for (size_t i = 2 * from; i < 2 * r->n && !l->failed; i++) {
-        const char *name = r->v[i / 2].name[i % 2];
-        int end = pathset_find (r->ps, name);
-
-        if (end < 0)
-            db_refuse (l, EINVAL, "endpoint %.63s is not in the fabric", name);
-        r->v[i / 2].end[i % 2] = (uint32_t)end;
+        if (db_run (r->ledger, &id, "SELECT id FROM name WHERE text = ?",
+                    VALUES (NAME (pathset_endpoint (r->ps, i)->name))))
+            map_put (&r->end, (uint64_t)id, i);
     }
 }
 
-/* When any cable between switches was rebased last. */
-static void find_flows_after (struct stored_routes *r)
+static void find_rebases (struct rtt_reader *r)
 {
     struct ledger *l = r->ledger;
     const struct network *net = pathset_network (r->ps);
@@ -131,33 +81,79 @@ static void find_flows_after (struct stored_routes *r)
                                   " JOIN name n ON n.id = e.link",
                                   NONE);
 
-    for (; row; row = db_next (l, row))
-        for (size_t i = 0; i < net->nlinks; i++)
-            if (net->link[i].kind == LINK_SWITCH
-                && sqlite3_column_int64 (row, 1) > r->flows_after
-                && !strcmp (net->link[i].id, db_text (row, 0)))
-                r->flows_after = sqlite3_column_int64 (row, 1);
+    for (; row; row = db_next (l, row)) {
+        int64_t after = sqlite3_column_int64 (row, 1);
+        size_t i = 0;
+
+        while (i < net->nlinks && strcmp (net->link[i].id, db_text (row, 0)))
+            i++;
+        if (i == net->nlinks)
+            continue;
+        if (!r->after)
+            r->after = xcalloc (net->nlinks, sizeof (*r->after));
+        r->after[i] = after;
+        if (after > r->last_after)
+            r->last_after = after;
+        if (net->link[i].kind == LINK_SWITCH && after > r->flows_after)
+            r->flows_after = after;
+    }
 }
 
-/* The route of a row of `measured`; NULL if one of its links was rebased after
- * the audit.
- */
-static const struct stored_route *find_route (const struct stored_routes *r,
-                                              sqlite3_stmt *row)
+static void reading_start (struct rtt_reader *r, const struct pathset *ps)
 {
-    uint32_t at
-        = map_find (&r->by_id, (uint64_t)sqlite3_column_int64 (row, 2));
-
-    return at != MAP_NONE && sqlite3_column_int64 (row, 0) > r->v[at].after
-               ? &r->v[at] : NULL;
+    r->ps = ps;
+    find_ends (r);
+    find_rebases (r);
 }
 
-/* Read the times of a sample's flows from a row of `measured`. */
+static void reading_clear (struct rtt_reader *r)
+{
+    sqlite3_reset (r->row);
+    map_clear (&r->end);
+    free (r->after);
+}
+
+/* The end in a column of the row. */
+static uint32_t end_of (const struct rtt_reader *r, int column)
+{
+    int64_t id = sqlite3_column_int64 (r->row, column);
+    uint32_t end = map_find (&r->end, (uint64_t)id);
+    sqlite3_stmt *name;
+
+    if (end == MAP_NONE
+        && (name = db_first (r->ledger, "SELECT text FROM name WHERE id = ?",
+                             VALUES (INT (id))))) {
+        db_refuse (r->ledger, EINVAL, "endpoint %.63s is not in the fabric",
+                   db_text (name, 0));
+        sqlite3_reset (name);
+    }
+    return end;
+}
+
+/* Whether a link between two ends was rebased after the audit. */
+static bool is_rebased (const struct rtt_reader *r, uint32_t a, uint32_t b,
+                        int64_t audit)
+{
+    struct ledger *l = r->ledger;
+    struct row row;
+
+    if (audit > r->last_after)
+        return false;
+    if (pathset_row (r->ps, a, b, &row, l->err) < 0) {
+        db_fail (l);
+        return true;
+    }
+    for (size_t i = 0; i < row.n; i++)
+        if (audit <= r->after[row.link[i]])
+            return true;
+    return false;
+}
+
+/* Read the times of a sample's flows from a row of `sound`. */
 static void read_flows (sqlite3_stmt *row, struct sample *s, double *flow_ns)
 {
-    enum { TIMES = 7 + RTT_COUNT };
-    const uint8_t *times = sqlite3_column_blob (row, TIMES);
-    int n = sqlite3_column_bytes (row, TIMES) / DB_FLOW_BYTES;
+    const uint8_t *times = sqlite3_column_blob (row, MORE);
+    int n = sqlite3_column_bytes (row, MORE) / DB_FLOW_BYTES;
 
     s->flow_ns = flow_ns;
     for (int f = 0; times && f < n && f < SAMPLE_FLOWS_MAX; f++) {
@@ -169,12 +165,14 @@ static void read_flows (sqlite3_stmt *row, struct sample *s, double *flow_ns)
     }
 }
 
-/* Read the samples of the next audit, and how they were spread. Return false
- * after the last one.
+/* Read the samples of the next audit and, by `sound`, how they were spread.
+ * Return false after the last one.
  */
-static bool read_audit (struct stored_routes *r, struct samples *s,
-                        int64_t *audit, int64_t *begun)
+static bool read_audit (struct rtt_reader *r, struct samples *s, int64_t *audit,
+                        int64_t *begun)
 {
+    bool more = r->row && sqlite3_column_count (r->row) > MORE;
+
     for (size_t i = 0; i < s->nsamples; i++)
         free (s->sample[i].flow_ns);
     s->nsamples = s->nloopbacks = 0;
@@ -182,31 +180,30 @@ static bool read_audit (struct stored_routes *r, struct samples *s,
         return false;
     *audit = sqlite3_column_int64 (r->row, 0);
     *begun = sqlite3_column_int64 (r->row, 1);
-    s->level = (uint64_t)sqlite3_column_int64 (r->row, 8 + RTT_COUNT) & 0xf;
-    s->rc = sqlite3_column_int64 (r->row, 9 + RTT_COUNT) != 0;
-    s->spread = (uint64_t)sqlite3_column_int64 (r->row, 10 + RTT_COUNT)
-                & UINT32_MAX;
+    if (more) {
+        s->level = (uint64_t)sqlite3_column_int64 (r->row, MORE + 1) & 0xf;
+        s->rc = sqlite3_column_int64 (r->row, MORE + 2) != 0;
+        s->spread
+            = (uint64_t)sqlite3_column_int64 (r->row, MORE + 3) & UINT32_MAX;
+    }
     for (; r->row && sqlite3_column_int64 (r->row, 0) == *audit;
          r->row = db_next (r->ledger, r->row)) {
-        const struct stored_route *route = find_route (r, r->row);
-        struct sample sample = { .rtt_ns = { 0 } };
+        struct sample sample = { .a = end_of (r, 2), .b = end_of (r, 3) };
         double flow_ns[SAMPLE_FLOWS_MAX];
 
-        if (!route)
+        if (sample.a == MAP_NONE || sample.b == MAP_NONE
+            || is_rebased (r, sample.a, sample.b, *audit))
             continue;
-        sample.a = route->end[0];
-        sample.b = route->end[1];
-        sample.round = (uint32_t)sqlite3_column_int64 (r->row, 3);
+        sample.round = (uint32_t)sqlite3_column_int64 (r->row, 4);
         sample.initiator
-            = route->end[sqlite3_column_int (r->row, 4) ? 0 : 1];
-        sample.sent = (uint32_t)sqlite3_column_int64 (r->row, 5);
-        sample.lost = (uint32_t)sqlite3_column_int64 (r->row, 6);
+            = sqlite3_column_int (r->row, 5) ? sample.a : sample.b;
+        sample.sent = (uint32_t)sqlite3_column_int64 (r->row, 6);
+        sample.lost = (uint32_t)sqlite3_column_int64 (r->row, 7);
         for (int q = 0; q < RTT_COUNT; q++)
-            sample.rtt_ns[q] = sqlite3_column_double (r->row, 7 + q);
-        for (int w = 0; w < 2; w++) /* NULL is 0 */
-            sample.way_ns[w]
-                = sqlite3_column_double (r->row, 11 + RTT_COUNT + w);
-        if (*audit > r->flows_after)
+            sample.rtt_ns[q] = sqlite3_column_double (r->row, NS + q);
+        for (int w = 0; w < 2 && more; w++) /* NULL is 0 */
+            sample.way_ns[w] = sqlite3_column_double (r->row, MORE + 4 + w);
+        if (more && *audit > r->flows_after)
             read_flows (r->row, &sample, flow_ns);
         samples_add (s, &sample);
     }
@@ -218,7 +215,7 @@ static bool read_audit (struct stored_routes *r, struct samples *s,
  */
 
 /* Add the audit's loopbacks. */
-static void add_loopbacks (const struct stored_routes *r, struct samples *s,
+static void add_loopbacks (const struct rtt_reader *r, struct samples *s,
                            int64_t audit)
 {
     for (sqlite3_stmt *row
@@ -249,52 +246,68 @@ int64_t ledger_back (struct ledger *l, const char *fabric, int64_t audit,
     return db_end (l, id);
 }
 
+/* The names of all ends that these audits measured, each once. */
+static char **read_names (const struct rtt_reader *r, int64_t from, int64_t to,
+                          size_t *n)
+{
+#define ENDS(end)                                                             \
+    "SELECT t." end " FROM rtt r CROSS JOIN route t ON t.id = r.route"        \
+    " WHERE r.audit BETWEEN ?1 AND ?2 AND +t.epoch = ?3"
+    struct ledger *l = r->ledger;
+    sqlite3_stmt *row = db_first (l,
+                                  "SELECT text FROM name WHERE id IN (" ENDS (
+                                      "a") " UNION ALL " ENDS ("b") ") ORDER BY text",
+                                  VALUES (INT (from), INT (to),
+                                          INT (r->epoch)));
+    char **name = NULL;
+
+    for (*n = 0; row; row = db_next (l, row)) {
+        name = xgrow (name, *n, sizeof (*name));
+        name[(*n)++] = xstrdup (db_text (row, 0));
+    }
+    return name;
+}
+
 struct baseline *ledger_baseline (struct ledger *l, const char *fabric,
                                   int64_t from, int64_t to,
                                   pathset_resolve_f resolve, void *arg,
                                   struct error *err)
 {
-    struct stored_routes r = { .ledger = l };
+    struct rtt_reader r = { .ledger = l };
     struct samples *s = samples_create (); /* of one audit */
     struct baseline *b = NULL;
     struct pathset *ps = NULL;
-    const char **name; /* of all ends of the routes */
     int64_t audit, begun;
+    char **name;
+    size_t n;
 
     db_begin_read (l, err);
     r.epoch = db_epoch (l, fabric);
-    read_routes (&r, from, to);
-    if (r.n == 0)
+    name = read_names (&r, from, to, &n);
+    if (n == 0)
         refuse_none (l);
-    name = xarray (2 * r.n, sizeof (*name));
-    for (size_t i = 0; i < 2 * r.n; i++)
-        name[i] = r.v[i / 2].name[i % 2];
-    if (!l->failed
-        && !(ps = resolve (name, text_unique (name, 2 * r.n), arg, err)))
+    if (!l->failed && !(ps = resolve ((const char **)name, n, arg, err)))
         db_fail (l);
+    for (size_t i = 0; i < n; i++)
+        free (name[i]);
     free (name);
     if (!l->failed) {
-        r.ps = ps;
-        find_ends (&r, 0);
-        find_flows_after (&r);
+        reading_start (&r, ps);
         b = baseline_create (ps);
         db_run (l, &b->open,
                 "SELECT min (id) FROM audit WHERE ended IS NULL"
                 " AND begun > (SELECT max (begun) FROM audit) - 86400",
                 NONE);
-        r.row = db_first (l, measured,
-                          VALUES (INT (r.epoch), INT (INT64_MIN),
-                                  INT (INT64_MAX),
-                                  NAME (finding_basis_name (BASIS_LOOPBACK)),
-                                  INT (from), INT (to), TEXT (NULL)));
+        r.row = db_first (l, sound,
+                          VALUES (INT (r.epoch), INT (from), INT (to),
+                                  NAME (finding_basis_name (BASIS_LOOPBACK))));
     }
     while (!l->failed && read_audit (&r, s, &audit, &begun)) {
         add_loopbacks (&r, s, audit);
         if (!l->failed && baseline_add (b, s, audit, err) < 0)
             db_fail (l);
     }
-    sqlite3_reset (r.row);
-    clear_routes (&r);
+    reading_clear (&r);
     samples_destroy (s);
     if (db_end (l, 0) == 0)
         return b;
@@ -310,139 +323,259 @@ struct baseline *ledger_baseline (struct ledger *l, const char *fabric,
 
 enum { ENOUGH = 1 << 18, ENOUGH_FOR_LINK = 32 }; /* RTTs */
 
-struct gathering {
-    struct stored_routes routes;
-    const struct ledger_ageing *ageing;
-    int64_t now, from;        /* `from`: not older than this */
-    int64_t done, total;      /* audits */
-    struct samples *samples;  /* of one of them */
+#define ALL UINT32_MAX
+
+/* What a time wants of an audit. */
+struct want {
+    int64_t audit;
+    uint32_t time, end; /* ALL, or RTTs of this endpoint of the set */
+};
+
+struct gathered_time {
+    int64_t now, from; /* `from`: not older than this */
+    int64_t first;     /* the oldest audit of which it wants all; 0: none */
+    size_t all, wants; /* audits of which it wants all; wants, until now */
     struct combine *combine;
-    bool *met;                /* [endpoints of the set] */
+    bool *met; /* [endpoints of the set] */
+};
+
+struct gathering {
+    struct rtt_reader reading;
+    const struct ledger_ageing *ageing; /* [times] */
+    struct gathered_time *time;
+    size_t times;
+    struct want *want; /* those before `done` are done, the others by audits */
+    size_t wants, done;
+    ledger_combined_f *take;
+    void *arg;
     struct error *err;
 };
 
-/* Add what audits `first` to `last` measured; of this endpoint, if not NULL. */
-static void gather (struct gathering *g, int64_t first, int64_t last,
-                    const char *end)
+static void want (struct gathering *g, int64_t audit, uint32_t time,
+                  uint32_t end)
 {
-    struct stored_routes *r = &g->routes;
-    struct ledger *l = r->ledger;
-    double half_life = g->ageing->half_life_s;
-    size_t known = r->n;
-    int64_t audit, begun;
-
-    read_routes (r, first, last);
-    find_ends (r, known);
-    if (!l->failed)
-        r->row = db_first (l, measured,
-                           VALUES (INT (g->routes.epoch), INT (g->from),
-                                   INT (g->ageing->until), TEXT (NULL),
-                                   INT (first), INT (last), TEXT (end)));
-    while (!l->failed && read_audit (r, g->samples, &audit, &begun)) {
-        /* an audit in the future has age 0: clocks step back */
-        double age = fmax ((double)g->now - (double)begun, 0);
-        struct observations one = { 0 };
-
-        ledger_work (l, "audit", ++g->done, g->total);
-        for (size_t i = 0; i < g->samples->nsamples; i++)
-            g->met[g->samples->sample[i].a] = g->met[g->samples->sample[i].b]
-                = true;
-        if (!l->failed
-            && observe (&one, r->ps, g->samples, g->ageing->quantile,
-                        &(struct accuracy){ 0 }, g->err) < 0)
-            db_fail (l);
-        if (!l->failed)
-            combine_add (g->combine, &one,
-                         half_life > 0 ? exp2 (-age / half_life) : 1);
-        observations_clear (&one);
-    }
-    sqlite3_reset (r->row);
-    r->row = NULL;
+    g->want = xgrow (g->want, g->wants, sizeof (*g->want));
+    g->want[g->wants++] = (struct want){ audit, time, end };
+    g->time[time].wants++;
 }
 
-/* The first of the newest audits that have enough; 0: there are none. */
-static int64_t find_enough (struct gathering *g)
+/* The newest audit first. */
+static int compare_wants (const void *va, const void *vb)
 {
-    struct ledger *l = g->routes.ledger;
-    size_t links = pathset_network (g->routes.ps)->nlinks;
-    int64_t enough = g->ageing->enough > 0
-                         ? g->ageing->enough
+    const struct want *a = va;
+    const struct want *b = vb;
+
+    return a->audit != b->audit  ? util_compare (b->audit, a->audit)
+           : a->time != b->time ? util_compare (a->time, b->time)
+                                : util_compare (a->end, b->end);
+}
+
+static void sort_wants (struct gathering *g)
+{
+    qsort (g->want + g->done, g->wants - g->done, sizeof (*g->want),
+           compare_wants);
+}
+
+/* Want the newest audits that have enough. */
+static void want_enough (struct gathering *g, uint32_t time)
+{
+    struct ledger *l = g->reading.ledger;
+    struct gathered_time *t = &g->time[time];
+    const struct ledger_ageing *ageing = &g->ageing[time];
+    size_t links = pathset_network (g->reading.ps)->nlinks;
+    int64_t enough = ageing->enough > 0
+                         ? ageing->enough
                          : (int64_t)fmax (ENOUGH, ENOUGH_FOR_LINK * (double)links);
-    int64_t rtts = 0, first = 0;
-    sqlite3_stmt *row
-        = db_first (l,
+    int64_t rtts = 0;
+    sqlite3_stmt *row;
+
+    t->now = ageing->now;
+    t->from = INT64_MIN;
+    /* not older than the newest: a clock may be ahead */
+    db_run (l, &t->now,
+            "SELECT begun FROM audit WHERE begun <= ? ORDER BY begun DESC"
+            " LIMIT 1",
+            VALUES (INT (ageing->now)));
+    if (ageing->half_life_s > 0)
+        t->from = t->now - (int64_t)(FORGOTTEN * ageing->half_life_s);
+    row = db_first (l,
                     "SELECT a.id, (SELECT count(*) FROM rtt r"
                     " WHERE r.audit = a.id) FROM audit a WHERE a.epoch = ?"
                     " AND a.begun BETWEEN ? AND ? ORDER BY a.id DESC",
-                    VALUES (INT (g->routes.epoch), INT (g->from),
-                            INT (g->ageing->until)));
-
+                    VALUES (INT (g->reading.epoch), INT (t->from),
+                            INT (ageing->until)));
     for (; row && rtts < enough; row = db_next (l, row)) {
-        first = sqlite3_column_int64 (row, 0);
+        t->first = sqlite3_column_int64 (row, 0);
         rtts += sqlite3_column_int64 (row, 1);
-        g->total++;
+        want (g, t->first, time, ALL);
+        t->all++;
     }
     sqlite3_reset (row);
-    return first;
 }
 
-/* The newest audit before this one that an endpoint's host answered; 0: none. */
-static int64_t find_older (struct gathering *g, int64_t audit, uint32_t end)
+/* Want of each endpoint that these lack the newest audit that its host answered.
+ */
+static void want_older (struct gathering *g, uint32_t time)
 {
-    int64_t id = 0;
+    const struct gathered_time *t = &g->time[time];
+    const struct pathset *ps = g->reading.ps;
+    int64_t audit;
 
-    db_run (g->routes.ledger, &id,
-            "SELECT m.audit FROM member m JOIN audit a ON a.id = m.audit"
-            " WHERE m.host = (SELECT id FROM name WHERE text = ?1)"
-            " AND m.answered = 1 AND m.audit < ?2 AND a.epoch = ?3"
-            " AND a.begun BETWEEN ?4 AND ?5 ORDER BY m.audit DESC LIMIT 1",
-            VALUES (NAME (pathset_endpoint (g->routes.ps, end)->host),
-                    INT (audit), INT (g->routes.epoch), INT (g->from),
-                    INT (g->ageing->until)));
-    return id;
+    for (uint32_t i = 0; i < pathset_size (ps) && t->first > 0; i++)
+        if (!t->met[i]
+            && db_run (g->reading.ledger, &audit,
+                       "SELECT m.audit FROM member m JOIN audit a"
+                       " ON a.id = m.audit WHERE m.host = (SELECT id FROM name"
+                       " WHERE text = ?1) AND m.answered = 1 AND m.audit < ?2"
+                       " AND a.epoch = ?3 AND a.begun BETWEEN ?4 AND ?5"
+                       " ORDER BY m.audit DESC LIMIT 1",
+                       VALUES (NAME (pathset_endpoint (ps, i)->host),
+                               INT (t->first), INT (g->reading.epoch),
+                               INT (t->from), INT (g->ageing[time].until))))
+            want (g, audit, time, i);
+    sort_wants (g);
+}
+
+/* Add what a time wants of an audit, from want `i` on. Return the first want
+ * that is another time's or audit's.
+ */
+static size_t add_wanted (struct gathering *g, size_t i, int64_t begun,
+                          const struct samples *s,
+                          const struct observations *o)
+{
+    const struct want first = g->want[i];
+    const struct ledger_ageing *ageing = &g->ageing[first.time];
+    struct gathered_time *t = &g->time[first.time];
+    /* an audit in the future has age 0: clocks step back */
+    double age = fmax ((double)t->now - (double)begun, 0);
+    double share
+        = ageing->half_life_s > 0 ? exp2 (-age / ageing->half_life_s) : 1;
+    struct observations part = { .sigma_ns = o->sigma_ns };
+    bool *wanted;
+
+    if (first.end == ALL) {
+        for (size_t k = 0; k < s->nsamples; k++)
+            t->met[s->sample[k].a] = t->met[s->sample[k].b] = true;
+        combine_add (t->combine, o, share);
+        t->all--;
+        return i + 1;
+    }
+    part.v = xarray (o->n, sizeof (*part.v));
+    wanted = xcalloc (pathset_size (g->reading.ps), sizeof (*wanted));
+    for (; i < g->wants && g->want[i].audit == first.audit
+           && g->want[i].time == first.time;
+         i++)
+        wanted[g->want[i].end] = true;
+    for (size_t k = 0; k < o->n; k++)
+        if (wanted[o->v[k].a] || wanted[o->v[k].b])
+            part.v[part.n++] = o->v[k];
+    combine_add (t->combine, &part, share);
+    observations_clear (&part);
+    free (wanted);
+    return i;
+}
+
+/* Hand over a time of which nothing more is wanted. */
+static void finish (struct gathering *g, uint32_t time)
+{
+    struct gathered_time *t = &g->time[time];
+    struct observations o = { 0 };
+
+    if (combine_finish (t->combine, g->reading.ps, &o, g->err) < 0) {
+        observations_clear (&o);
+        db_fail (g->reading.ledger);
+    }
+    else
+        g->take (g->arg, time, &o);
+    combine_destroy (t->combine);
+    t->combine = NULL;
+}
+
+/* Read the audit that is wanted next for all times that want it. */
+static void gather (struct gathering *g, struct samples *s)
+{
+    struct rtt_reader *r = &g->reading;
+    struct ledger *l = r->ledger;
+    size_t i = g->done;
+    int64_t audit = g->want[i].audit, begun = 0;
+    struct observations o = { 0 };
+
+    ledger_work (l, "audit", (int64_t)g->done, (int64_t)g->wants);
+    r->row = db_first (l, all, VALUES (INT (r->epoch), INT (audit),
+                                       INT (audit)));
+    if (!read_audit (r, s, &audit, &begun))
+        s->nsamples = 0;
+    observe (&o, NULL, s, g->ageing->quantile, &(struct accuracy){ 0 }, g->err);
+    while (!l->failed && i < g->wants && g->want[i].audit == audit) {
+        uint32_t time = g->want[i].time;
+        struct gathered_time *t = &g->time[time];
+        size_t next = add_wanted (g, i, begun, s, &o);
+        bool were_all = g->want[i].end == ALL;
+
+        t->wants -= next - i;
+        g->done = i = next;
+        if (were_all && t->all == 0)
+            want_older (g, time);
+        if (t->wants == 0)
+            finish (g, time);
+    }
+    observations_clear (&o);
+}
+
+int ledger_combine_times (struct ledger *l, const struct pathset *ps,
+                          const struct ledger_ageing *ageing, size_t times,
+                          ledger_combined_f *take, void *arg,
+                          struct error *err)
+{
+    struct gathering g = {
+        .reading.ledger = l,
+        .ageing = ageing,
+        .time = xcalloc (times, sizeof (*g.time)),
+        .times = times,
+        .take = take,
+        .arg = arg,
+        .err = err,
+    };
+    struct samples *s = samples_create (); /* of one audit */
+
+    db_begin_read (l, err);
+    g.reading.epoch = db_epoch (l, pathset_network (ps)->hash);
+    reading_start (&g.reading, ps);
+    for (uint32_t i = 0; i < times; i++) {
+        g.time[i].combine = combine_create ();
+        g.time[i].met = xcalloc (pathset_size (ps), sizeof (bool));
+        want_enough (&g, i);
+        if (g.time[i].wants == 0
+            && !db_run (l, NULL, "SELECT 1 FROM route WHERE epoch = ?",
+                        VALUES (INT (g.reading.epoch))))
+            refuse_none (l);
+        if (g.time[i].wants == 0 && !l->failed)
+            finish (&g, i);
+    }
+    sort_wants (&g);
+    while (!l->failed && g.done < g.wants)
+        gather (&g, s);
+    samples_destroy (s);
+    reading_clear (&g.reading);
+    for (size_t i = 0; i < times; i++) {
+        combine_destroy (g.time[i].combine);
+        free (g.time[i].met);
+    }
+    free (g.time);
+    free (g.want);
+    return (int)db_end (l, 0);
+}
+
+static void keep (void *kept, size_t time, struct observations *o)
+{
+    (void)time;
+    *(struct observations *)kept = *o;
 }
 
 int ledger_combine (struct ledger *l, const struct pathset *ps,
                     const struct ledger_ageing *ageing,
                     struct observations *o, struct error *err)
 {
-    struct gathering g = {
-        .routes = { .ledger = l, .ps = ps },
-        .ageing = ageing,
-        .now = ageing->now,
-        .from = INT64_MIN,
-        .samples = samples_create (),
-        .combine = combine_create (),
-        .met = xcalloc (pathset_size (ps), sizeof (bool)),
-        .err = err,
-    };
-    int64_t first, older;
-
     *o = (struct observations){ 0 };
-    db_begin_read (l, err);
-    /* not older than the newest: a clock may be ahead */
-    db_run (l, &g.now,
-            "SELECT begun FROM audit WHERE begun <= ? ORDER BY begun DESC"
-            " LIMIT 1",
-            VALUES (INT (ageing->now)));
-    if (ageing->half_life_s > 0)
-        g.from = g.now - (int64_t)(FORGOTTEN * ageing->half_life_s);
-    g.routes.epoch = db_epoch (l, pathset_network (ps)->hash);
-    find_flows_after (&g.routes);
-    first = find_enough (&g);
-    if (first > 0)
-        gather (&g, first, INT64_MAX, NULL);
-    else if (!db_run (l, NULL, "SELECT 1 FROM route WHERE epoch = ?",
-                      VALUES (INT (g.routes.epoch))))
-        refuse_none (l);
-    for (uint32_t i = 0; i < pathset_size (ps) && first > 0 && !l->failed; i++)
-        if (!g.met[i] && (older = find_older (&g, first, i)) > 0)
-            gather (&g, older, older, pathset_endpoint (ps, i)->name);
-    if (!l->failed && combine_finish (g.combine, ps, o, err) < 0)
-        db_fail (l);
-    samples_destroy (g.samples);
-    clear_routes (&g.routes);
-    combine_destroy (g.combine);
-    free (g.met);
-    return (int)db_end (l, 0);
+    return ledger_combine_times (l, ps, ageing, 1, keep, o, err);
 }

@@ -1510,6 +1510,73 @@ static void test_enough (void)
     pathset_destroy (others);
 }
 
+struct taken {
+    struct observations o[2];
+    size_t n;
+};
+
+static void take (void *arg, size_t time, struct observations *o)
+{
+    struct taken *t = arg;
+
+    t->o[time] = *o;
+    t->n++;
+}
+
+static bool same_rows (const struct observations *a,
+                       const struct observations *b)
+{
+    bool same = a->n == b->n && a->n > 0;
+
+    for (size_t i = 0; i < a->n && same; i++)
+        same = a->v[i].a == b->v[i].a && a->v[i].b == b->v[i].b
+               && a->v[i].rtt_ns == b->v[i].rtt_ns
+               && a->v[i].var == b->v[i].var && a->v[i].n == b->v[i].n;
+    return same;
+}
+
+/* Several times together are what each is alone. Of two hosts that the newest
+ * audit lacks, each has all that was measured of it last, also with the other.
+ */
+static void test_times (void)
+{
+    static const uint32_t first[] = { 0, 1, 2 }, last[] = { 2, 3 };
+    const struct ledger_ageing ageing[2] = {
+        { RTT_MIDDLE, 1001, 1001, 1000, 1 },
+        { RTT_MIDDLE, 3000, INT64_MAX, 1000, 1 },
+    };
+    struct verdict *v = verdict_of (VERDICT_OK, 0);
+    struct pathset *some = tablenet_pathset (net, first, 3);
+    struct pathset *others = tablenet_pathset (net, last, 2);
+    struct ledger *l = fresh ("led");
+    double latency[LINKS_MAX];
+    struct taken t = { .n = 0 };
+    struct observations o[2];
+
+    for (int i = 0; i < 3; i++) {
+        for (size_t j = 0; j < LINKS_MAX; j++)
+            latency[j] = 100 + 10 * i;
+        audit_of (l, 1000 + i, i < 2 ? some : others, latency, v, NULL);
+    }
+    for (int i = 0; i < 2; i++)
+        if (ledger_combine (l, ps, &ageing[i], &o[i], &err) < 0)
+            abort ();
+    ok (o[1].n == o[0].n + 1, "two hosts have what was measured of them last: "
+                              "%zu rows, and one", o[0].n);
+    ok (ledger_combine_times (l, ps, ageing, 2, take, &t, &err) == 0
+            && t.n == 2 && same_rows (&t.o[0], &o[0])
+            && same_rows (&t.o[1], &o[1]),
+        "times together are as each of them alone");
+    for (int i = 0; i < 2; i++) {
+        observations_clear (&o[i]);
+        observations_clear (&t.o[i]);
+    }
+    verdict_destroy (v);
+    ledger_close (l);
+    pathset_destroy (some);
+    pathset_destroy (others);
+}
+
 static void test_prune (void)
 {
     /* the fourth by a clock that is ahead, the fifth by one far behind */
@@ -2282,6 +2349,7 @@ int main (void)
     test_separate ();
     test_ageing ();
     test_enough ();
+    test_times ();
     test_unknown ();
     test_node ();
     test_settled ();
