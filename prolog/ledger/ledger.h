@@ -440,8 +440,10 @@ struct verdict *ledger_verdict (const json_t *result, const struct fabric *f,
 int ledger_say (struct ledger *ledger, const char *node, const char *words,
                 bool on, struct error *err);
 
-/* The history of a link over the newest n audits of a fabric that crossed it,
- * oldest first: [{audit, job, begun, routes, change_ns, level}]. job is that
+enum { LEDGER_TREND_AUDITS = 1000 };
+
+/* The history of a link over the newest n audits of a fabric that crossed it, of
+ * the newest LEDGER_TREND_AUDITS, oldest first: [{audit, job, begun, routes, change_ns, level}]. job is that
  * whose nodes it measured, 0: of none. change_ns is the
  * median, over the routes that cross the link, of the change of their median
  * RTT per crossing, relative to the lower quartile of the same route over these

@@ -549,6 +549,27 @@ static size_t center_routes (struct trend_change *v, size_t n, double *work)
     return kept;
 }
 
+/* Keep those of the newest audits. Return how many. */
+static size_t keep_newest (struct trend_change *v, size_t n, size_t audits)
+{
+    uint64_t *id = xarray (n, sizeof (*id)), from;
+    size_t ids = 0, kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        id[i] = (uint64_t)v[i].audit;
+    if (n > 0)
+        qsort (id, n, sizeof (*id), compare_u64);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || id[i] != id[i - 1])
+            id[ids++] = id[i];
+    from = ids > audits ? id[ids - audits] : 0;
+    for (size_t i = 0; i < n; i++)
+        if ((uint64_t)v[i].audit >= from)
+            v[kept++] = v[i];
+    free (id);
+    return kept;
+}
+
 static int by_audit (const void *va, const void *vb)
 {
     const struct trend_change *a = va;
@@ -581,7 +602,7 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
 {
     json_t *points = xcheck (json_array ());
     int64_t epoch;
-    int64_t from = 0; /* the oldest of the newest audits that crossed it */
+    int64_t from = 0;
     struct trend_change *v = NULL;
     sqlite3_stmt *row;
     double *work;
@@ -590,11 +611,9 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
     db_begin_read (l, err);
     epoch = db_epoch (l, fabric);
     db_run (l, &from,
-            "SELECT min(audit) FROM (SELECT DISTINCT r.audit FROM crossing c"
-            " CROSS JOIN route t ON t.id = c.route AND +t.epoch = ?1 JOIN rtt r"
-            " ON r.route = t.id AND r.lost < r.sent WHERE c.link = (SELECT id"
-            " FROM name WHERE text = ?2) ORDER BY r.audit DESC LIMIT ?3)",
-            VALUES (INT (epoch), NAME (link), INT (audits)));
+            "SELECT min (id) FROM (SELECT id FROM audit WHERE epoch = ?"
+            " ORDER BY id DESC LIMIT ?)",
+            VALUES (INT (epoch), INT (LEDGER_TREND_AUDITS)));
     row = db_first (
         l,
         "SELECT r.route, r.audit, r.median / c.count, a.begun,"
@@ -623,6 +642,7 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
         };
     }
     db_end (l, 0);
+    n = keep_newest (v, n, audits);
     work = xarray (n, sizeof (*work));
     n = center_routes (v, n, work);
     if (n > 0)
