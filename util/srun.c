@@ -79,6 +79,7 @@ static int weigh (const char *line)
         { ": Dlopen of plugin file failed", 0 },
         { " DUE TO TASK FAILURE", 1 }, /* since 25.05 */
         { " DUE TO ", 3 },
+        { "IO: Hey, you told me node ", 0 }, /* one that failed is back */
         { " CANCELLED AT ", 1 },
         { ": Terminated", 1 },
         { ": Killed", 1 },

@@ -37,6 +37,9 @@ static void test_hear (void)
             "slurmstepd-n1: error: execve(): /x: No such file or directory" },
           "slurmstepd-n1: error: execve(): /x: No such file or directory",
           false },
+        { { "srun: error: IO: Hey, you told me node 1 was down!",
+            "srun: error: n1: task 0: Killed" },
+          "srun: error: n1: task 0: Killed", false },
         { { "srun: error: n1: task 0: Killed",
             AT "error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22 DUE TO TIME "
                "LIMIT ***" },
