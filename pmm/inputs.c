@@ -371,11 +371,6 @@ struct pathset *inputs_hosts (const struct fabric *fabric, const char *option,
  * JSON
  */
 
-json_t *number_json (double x)
-{
-    return isfinite (x) ? json_real (x) : json_null ();
-}
-
 json_t *fabric_node_json (const struct fabric *f, uint32_t node)
 {
     const struct fabric_node *n = &f->node[node];

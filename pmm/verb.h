@@ -241,9 +241,6 @@ struct pathset *inputs_hosts (const struct fabric *fabric, const char *option,
  * JSON
  */
 
-/* null if it is not finite. */
-json_t *number_json (double x);
-
 /* A node, {"guid", "name"}; how a switch spreads messages, null: not known; a
  * port, as a node with "port"; the two ports of a link, {"a", "b"}.
  */

@@ -262,11 +262,6 @@ static void put_counts (json_t *obj, const struct summary *s)
     }
 }
 
-static json_t *ns_json (double ns)
-{
-    return isnan (ns) ? json_null () : json_real (ns);
-}
-
 static json_t *subject_json (const struct summary *s)
 {
     bool is_day = s->begin->subject == DAY;
@@ -289,11 +284,11 @@ static json_t *subject_json (const struct summary *s)
                              m->audit ? json_integer (m->audit) : json_null (),
                              "status", verdict_status_name (m->status),
                              "ambiguous", m->ambiguous, "excess_ns",
-                             ns_json (m->excess_ns)));
+                             number_json (m->excess_ns)));
     json_object_update_new (
         obj, json_pack ("{s:I,s:I,s:I,s:o,s:o}", "days", (json_int_t)s->days,
                         "first", (json_int_t)s->first, "last",
-                        (json_int_t)s->last, "max_ns", ns_json (s->max_ns),
+                        (json_int_t)s->last, "max_ns", number_json (s->max_ns),
                         "seen", list));
     return obj;
 }

@@ -6,6 +6,7 @@
 #define UTIL_JSON_H
 
 #include <jansson.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,6 +34,12 @@ json_t *json_file (const char *kind, const char *fabric);
 static inline void json_add (json_t *list, json_t *value)
 {
     xcheck (json_array_append_new (list, value) < 0 ? NULL : list);
+}
+
+/* A number; null if it is not finite. */
+static inline json_t *number_json (double x)
+{
+    return isfinite (x) ? json_real (x) : json_null ();
 }
 
 static inline void json_put (json_t *object, const char *key, json_t *value)

@@ -254,12 +254,6 @@ int show_dot (const struct topology_model *m, FILE *fp, struct error *err)
     return 0;
 }
 
-/* null if it is not known */
-static json_t *number_json (double value)
-{
-    return isfinite (value) ? json_real (value) : json_null ();
-}
-
 static json_t *name_json (const struct topology_model *m, uint32_t vertex)
 {
     char name[NAME_SIZE];

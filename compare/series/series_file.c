@@ -75,8 +75,7 @@ static json_t *row_json (const struct series_row *r)
     times = json_object ();
     for (int i = 0; i < SERIES_STATS; i++)
         json_put (times, series_stat_names[i],
-                  isnan (r->time_ns[i]) ? json_null ()
-                                        : json_real (r->time_ns[i]));
+                  number_json (r->time_ns[i]));
     json_put (row, "time_ns", times);
     return row;
 }

@@ -379,11 +379,6 @@ int rates_json (const struct rates_report *r, FILE *fp, struct error *err)
     return json_write_file ("rates", r->fabric->hash, rest, fp, err);
 }
 
-static json_t *share_json (double share)
-{
-    return isnan (share) ? json_null () : json_real (share);
-}
-
 int rates_edges_json (const struct edges *e, FILE *fp, struct error *err)
 {
     json_t *switches = json_array (), *said = json_array ();
@@ -399,12 +394,12 @@ int rates_edges_json (const struct edges *e, FILE *fp, struct error *err)
 
             json_add (nodes, json_pack (
                 "{s:s, s:o, s:o}", "node", x->label, "edge_gbps",
-                gbps (x->rate), "share", share_json (edges_share (x))));
+                gbps (x->rate), "share", number_json (edges_share (x))));
         }
         json_add (switches, json_pack (
             "{s:s, s:o, s:f, s:o, s:o}", "name", w->name, "nodes", nodes,
             "at_once", w->at_once, "carried_gbps", gbps (w->through), "share",
-            share_json (w->share)));
+            number_json (w->share)));
     }
     return json_write_file ("rates", NULL, json_pack (
         "{s:s, s:I, s:o, s:o}", "status", verdict_status_name (e->status),

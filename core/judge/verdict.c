@@ -270,7 +270,7 @@ static json_t *write_value (enum verdict_type type, const void *v,
     case TEXT:
         return json_string (*(char *const *)v);
     case NS:
-        return isfinite (*ns) ? json_real (*ns) : json_null ();
+        return number_json (*ns);
     case NUMBER:
         return json_integer ((json_int_t) * (const size_t *)v);
     case FINDING:

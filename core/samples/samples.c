@@ -342,8 +342,7 @@ static json_t *flows_json (const struct sample *s)
     json_t *list = json_array ();
 
     for (uint32_t f = 0; f < s->nflows; f++)
-        json_add (list, isnan (s->flow_ns[f]) ? json_null ()
-                                              : json_real (s->flow_ns[f]));
+        json_add (list, number_json (s->flow_ns[f]));
     return list;
 }
 

@@ -29,14 +29,8 @@ void solution_destroy (struct solution *s)
     }
 }
 
-/* NAN becomes null. */
-static json_t *number (double x)
-{
-    return isfinite (x) ? json_real (x) : json_null ();
-}
-
 /* Estimates as the last two members of an object. */
-#define ESTIMATE(key, ns, se) key, number (ns), "stderr_ns", number (se)
+#define ESTIMATE(key, ns, se) key, number_json (ns), "stderr_ns", number_json (se)
 
 static json_t *links_json (const struct solution *s, const struct network *net)
 {
@@ -143,9 +137,9 @@ json_t *solution_json (const struct solution *s, const struct pathset *ps)
             "links", links_json (s, net), "groups", groups_json (s, net),
             "switches", switches_json (s, net), "switches_tested",
             (json_int_t)s->switches_tested, "residual_ns",
-            number (s->residual_ns), "rows", (json_int_t)s->rows, "rank",
+            number_json (s->residual_ns), "rows", (json_int_t)s->rows, "rank",
             (json_int_t)s->rank, "dof", (json_int_t)s->dof, "outliers",
-            (json_int_t)s->outliers, "limits", limits, "r2", number (s->r2),
+            (json_int_t)s->outliers, "limits", limits, "r2", number_json (s->r2),
             "pairs", pairs)));
     return json;
 }

@@ -748,11 +748,6 @@ static void free_notes (char **all, size_t n)
 
 enum { MAX_FILE = 1 << 28, MAX_SIGNS = 1 << 24 };
 
-static json_t *number (double value)
-{
-    return isnan (value) ? json_null () : json_real (value);
-}
-
 static json_t *list_json (const struct link_finding *v, size_t n,
                           const struct fabric *f, double hours)
 {
@@ -777,10 +772,10 @@ static json_t *list_json (const struct link_finding *v, size_t n,
             counts ? json_boolean (x->growth.known == GROWTH_EXACT)
                    : json_null (),
             "per_hour",
-            number (counts && x->counter < COUNTERS_COUNTS
-                        ? x->growth.count / hours
-                        : NAN),
-            "limit_per_hour", number (x->limit_per_hour), "why", x->why));
+            number_json (counts && x->counter < COUNTERS_COUNTS
+                             ? x->growth.count / hours
+                             : NAN),
+            "limit_per_hour", number_json (x->limit_per_hour), "why", x->why));
     }
     return list;
 }
@@ -828,7 +823,7 @@ int check_write (const struct link_check *c, const struct fabric *f,
         json_pack ("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "status",
                    verdict_status_name (check_status (c)), "links",
                    (json_int_t)f->nlinks, "time", (json_int_t)c->time, "hours",
-                   number (c->hours), "findings",
+                   number_json (c->hours), "findings",
                    list_json (c->finding, c->nfindings, f, c->hours), "waits",
                    list_json (c->wait, c->nwaits, f, c->hours), "notes",
                    said, "limits",

@@ -301,9 +301,8 @@ static json_t *to_json (const struct exchange_session *x, const char *mpi,
             json_put (us, series_stat_names[k], json_real (cost[i].us[k]));
         json_add (list, json_pack ("{ss ss so so}", "name", operations[i].name,
                                    "text", operations[i].text, "us", us,
-                                   "stderr_us", isnan (cost[i].error)
-                                       ? json_null ()
-                                       : json_real (cost[i].error)));
+                                   "stderr_us",
+                                   number_json (cost[i].error)));
     }
     json_put (json, "mpi", json_string (mpi));
     json_put (json, "processes", json_integer (x->party.n));
