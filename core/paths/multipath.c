@@ -16,6 +16,7 @@
 #include "util/alloc.h"
 #include "util/map.h"
 #include "util/rng.h"
+#include "util/sets.h"
 
 enum { PORTS_MAX = 256 }; /* of a switch */
 
@@ -81,25 +82,6 @@ static int no_route (const struct network *net, uint32_t place,
                         sw ? sw->name : "?", sw ? sw->id : "?");
 }
 
-static uint32_t find (struct multipath_work *w, uint32_t place)
-{
-    while (w->one[place] != place) {
-        w->one[place] = w->one[w->one[place]];
-        place = w->one[place];
-    }
-    return place;
-}
-
-static bool join (struct multipath_work *w, uint32_t a, uint32_t b)
-{
-    a = find (w, a);
-    b = find (w, b);
-    if (a == b)
-        return false;
-    w->one[a < b ? b : a] = a < b ? a : b;
-    return true;
-}
-
 /* Whether messages go between two endpoints. */
 static bool are_pair (const struct network *net, uint32_t a, uint32_t b)
 {
@@ -113,7 +95,7 @@ static uint32_t next_place (struct multipath *m, uint32_t arc)
 {
     uint32_t next = head (m->under, arc);
 
-    return next == NETWORK_NONE ? ARRIVED : find (m->work, next);
+    return next == NETWORK_NONE ? ARRIVED : sets_find (m->work->one, next);
 }
 
 /* Make one what a place sends messages to, by each of its arcs. Return whether
@@ -122,22 +104,22 @@ static uint32_t next_place (struct multipath *m, uint32_t arc)
 static bool merge (struct multipath *m, uint32_t at, uint32_t arc)
 {
     struct multipath_work *w = m->work;
-    uint32_t place = find (w, at), next = next_place (m, arc), was;
+    uint32_t place = sets_find (w->one, at), next = next_place (m, arc), was;
 
     w->taken[arc_link (arc)] = true;
     if (next == place)
         return false;
     was = w->known[place] == w->sweep ? w->to[place] : next;
     if (was != ARRIVED)
-        was = find (w, was);
+        was = sets_find (w->one, was);
     w->known[place] = w->sweep;
     w->to[place] = next;
     if (was == next)
         return false;
     /* some messages arrive from here while others go on */
     if (next == ARRIVED || was == ARRIVED)
-        return join (w, place, next == ARRIVED ? was : next);
-    return join (w, was, next);
+        return sets_unite (w->one, place, next == ARRIVED ? was : next);
+    return sets_unite (w->one, was, next);
 }
 
 /* Follow all messages to endpoint number `end`. Return whether a place was
@@ -192,15 +174,16 @@ static bool break_loops (struct multipath_work *w)
     bool changed = false;
 
     for (size_t i = 0; i < w->nreached; i++) {
-        uint32_t way[PATH_MAX_HOPS], at = find (w, w->reached[i]);
+        uint32_t way[PATH_MAX_HOPS], at = sets_find (w->one, w->reached[i]);
         int n = 0;
 
         /* where messages only go around, no way out is known */
         for (; at != ARRIVED && n < PATH_MAX_HOPS && w->known[at] == w->sweep;
-             at = w->to[at] == ARRIVED ? ARRIVED : find (w, w->to[at])) {
+             at = w->to[at] == ARRIVED ? ARRIVED
+                                       : sets_find (w->one, w->to[at])) {
             for (int k = 0; k < n; k++)
                 if (way[k] == at)
-                    changed |= join (w, at, way[n - 1]);
+                    changed |= sets_unite (w->one, at, way[n - 1]);
             if (changed)
                 return true;
             way[n++] = at;
@@ -215,7 +198,7 @@ static void keep_next (struct multipath *m, uint32_t end)
     struct multipath_work *w = m->work;
 
     for (size_t i = 0; i < w->nreached; i++) {
-        uint32_t place = find (w, w->reached[i]);
+        uint32_t place = sets_find (w->one, w->reached[i]);
 
         if (w->known[place] == w->sweep)
             w->next[end * w->nplaces + w->place[place]] = w->to[place];
@@ -228,7 +211,7 @@ static bool number_places (struct multipath_work *w)
     size_t n = w->nplaces;
 
     for (size_t i = 0; i < w->nreached; i++) {
-        uint32_t place = find (w, w->reached[i]);
+        uint32_t place = sets_find (w->one, w->reached[i]);
 
         if (w->place[place] == NETWORK_NONE)
             w->place[place] = (uint32_t)w->nplaces++;
@@ -286,8 +269,8 @@ static void make_bundles (struct multipath *m)
             continue;
         m->bundle[l] = l;
         if (of[0] != NETWORK_NONE && of[1] != NETWORK_NONE) {
-            a = find (w, of[0]);
-            b = find (w, of[1]);
+            a = sets_find (w->one, of[0]);
+            b = sets_find (w->one, of[1]);
             if (a == b) {
                 m->bundle[l] = NETWORK_NONE;
                 m->uneven = true;
@@ -348,7 +331,7 @@ static uint32_t places_attach (const void *net, uint32_t endpoint,
     const struct multipath *m = net;
     uint32_t at = m->under->attach (m->under->net, endpoint, arc);
 
-    return at < m->under->nswitches ? find (m->work, at) : at;
+    return at < m->under->nswitches ? sets_find (m->work->one, at) : at;
 }
 
 static uint32_t places_hop (const void *net, uint32_t place, uint32_t to,
@@ -359,7 +342,7 @@ static uint32_t places_hop (const void *net, uint32_t place, uint32_t to,
     uint32_t end = map_find (&w->number, to), number, next, bundle;
 
     if (end == MAP_NONE || place >= m->under->nswitches
-        || (number = w->place[place = find (w, place)]) == NETWORK_NONE
+        || (number = w->place[place = sets_find (w->one, place)]) == NETWORK_NONE
         || (next = w->next[end * w->nplaces + number]) == NETWORK_NONE)
         return NETWORK_NONE;
     if (next == ARRIVED) {
@@ -368,7 +351,8 @@ static uint32_t places_hop (const void *net, uint32_t place, uint32_t to,
         return m->under->place (m->under->net, to);
     }
     bundle = map_find (&w->by_places, pair_key (place, next));
-    *arc = 2 * bundle + (find (w, m->under->link[bundle].end[0]) != place);
+    *arc = 2 * bundle
+           + (sets_find (w->one, m->under->link[bundle].end[0]) != place);
     return next;
 }
 
@@ -383,14 +367,14 @@ static void make_network (struct multipath *m)
 
     w->link = xarray (u->nlinks, sizeof (*w->link));
     for (uint32_t p = 0; p < u->nswitches; p++)
-        if (find (w, p) != p)
-            several[find (w, p)] = true;
+        if (sets_find (w->one, p) != p)
+            several[sets_find (w->one, p)] = true;
     for (size_t l = 0; l < u->nlinks; l++) {
         w->link[l] = u->link[l];
         for (int e = 0; e < 2; e++) {
             uint32_t *end = &w->link[l].end[e];
 
-            if (*end != NETWORK_NONE && several[find (w, *end)])
+            if (*end != NETWORK_NONE && several[sets_find (w->one, *end)])
                 *end = NETWORK_NONE;
         }
     }
