@@ -372,8 +372,9 @@ static int compare_wants (const void *va, const void *vb)
 
 static void sort_wants (struct gathering *g)
 {
-    qsort (g->want + g->done, g->wants - g->done, sizeof (*g->want),
-           compare_wants);
+    if (g->wants > g->done)
+        qsort (g->want + g->done, g->wants - g->done, sizeof (*g->want),
+               compare_wants);
 }
 
 /* Want the newest audits that have enough. */
