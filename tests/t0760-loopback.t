@@ -85,15 +85,15 @@ pmm-probe ()
     fi
 }
 for service in ud rc; do
-    begin well.$service --set Service=$service
+    begin well.$service --set Service=$service --repeats 20
     finish
     cp well.$service/samples.json baseline.json
     slow=h0005
-    begin slow.$service --set Service=$service
+    begin slow.$service --set Service=$service --repeats 20
     finish
     slow=
     fabric slow h0005/1 +50000
-    begin cable.$service --set Service=$service
+    begin cable.$service --set Service=$service --repeats 20
     finish
     fabric heal h0005/1
     rm baseline.json
