@@ -646,8 +646,7 @@ static int prepare (struct model *m)
             || lsq_solve (m->before, m->y, LSQ_FINE, m->expected) < 0)
             return -1;
     }
-    if (is_small (m) && m->nrows <= INVERSE_MOST
-        && (own->factor = lsq_kept (m->before)))
+    if (m->nrows <= INVERSE_MOST && (own->factor = lsq_kept (m->before)))
         find_known (m);
     return 0;
 }
@@ -1088,13 +1087,15 @@ static void clear_job (struct model *m)
     free (m->offset_of);
     free (m->covered);
     lsq_destroy (m->after);
-    free (m->own->known);
-    free (m->own->inverse);
     m->offset_of = NULL;
     m->covered = NULL;
     m->after = NULL;
-    m->own->known = m->own->inverse = NULL;
     m->obs = NULL;
+    if (m->own) {
+        free (m->own->known);
+        free (m->own->inverse);
+        m->own->known = m->own->inverse = NULL;
+    }
 }
 
 void model_clear (struct model *m)
@@ -1102,8 +1103,7 @@ void model_clear (struct model *m)
     struct model *last = m->last;
     bool taken = last && m->before && m->before == last->before;
 
-    if (m->own)
-        clear_job (m);
+    clear_job (m);
     if (last && m->alone && m->own->factor && !taken) {
         model_clear (last);
         m->last = NULL;
@@ -1119,11 +1119,9 @@ void model_clear (struct model *m)
     free (m->unit);
     free (m->zero);
     free (m->apart);
-    free (m->offset_of);
     free (m->offset_mean);
     free (m->offset_sd);
     free (m->expected);
-    free (m->covered);
     free (m->y);
     free (m->weight);
     lsq_destroy (taken ? NULL : m->before);
