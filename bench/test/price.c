@@ -217,32 +217,6 @@ static void test_known (void)
     }
 }
 
-/* a hosts and b hosts, on a switch each. Of the a, host i leads to host j of
- * the b by its link, the trunk if there is one, branch j of `branches`, and
- * the link of j.
- */
-static struct tablenet *two_stars (size_t a, size_t b, int trunk,
-                                   size_t branches)
-{
-    struct tablenet *t = tablenet_create (a + b, a + b + 1 + branches);
-
-    for (size_t i = 0; i < a + b; i++)
-        for (size_t j = 0; j < i; j++) {
-            int cross = i >= a && j < a;
-            int branch = a + b + 1 + (branches ? i % branches : 0);
-
-            if (!cross)
-                tablenet_both (t, j, i, 2, (int)j, (int)i);
-            else if (trunk && branches)
-                tablenet_both (t, j, i, 4, (int)j, (int)(a + b), branch,
-                               (int)i);
-            else
-                tablenet_both (t, j, i, 3, (int)j,
-                               trunk ? (int)(a + b) : branch, (int)i);
-        }
-    return t;
-}
-
 /* Worked out on paper, as bench/test/bound.c does for sets. Let h be links of
  * the a hosts, g of the b, t the trunk.
  *
@@ -261,8 +235,8 @@ static void test_sets (void)
     };
 
     for (size_t i = 0; i < sizeof (known) / sizeof (known[0]); i++) {
-        struct tablenet *t = two_stars (known[i].a, known[i].b, 1,
-                                        known[i].branches);
+        struct tablenet *t = tablenet_two_stars (known[i].a, known[i].b, 1,
+                                                 known[i].branches);
         struct pathset *ps = tablenet_pathset (t, NULL, 0);
         struct bound bound;
         struct error err;

@@ -419,4 +419,30 @@ tablenet_irregular (size_t switches, size_t hosts, size_t more, uint64_t seed)
     return t;
 }
 
+/* a hosts and b hosts, on a switch each. Of the a, host i leads to host j of
+ * the b by its link, the trunk if there is one, branch j of `branches`, and
+ * the link of j.
+ */
+__attribute__ ((unused)) static struct tablenet *
+tablenet_two_stars (size_t a, size_t b, int trunk, size_t branches)
+{
+    struct tablenet *t = tablenet_create (a + b, a + b + 1 + branches);
+
+    for (size_t i = 0; i < a + b; i++)
+        for (size_t j = 0; j < i; j++) {
+            int cross = i >= a && j < a;
+            int branch = a + b + 1 + (branches ? i % branches : 0);
+
+            if (!cross)
+                tablenet_both (t, j, i, 2, (int)j, (int)i);
+            else if (trunk && branches)
+                tablenet_both (t, j, i, 4, (int)j, (int)(a + b), branch,
+                               (int)i);
+            else
+                tablenet_both (t, j, i, 3, (int)j,
+                               trunk ? (int)(a + b) : branch, (int)i);
+        }
+    return t;
+}
+
 #endif /* CORE_TEST_TABLENET_H */
