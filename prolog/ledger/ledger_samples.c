@@ -476,7 +476,7 @@ static size_t add_wanted (struct gathering *g, size_t i, int64_t begun,
     return i;
 }
 
-/* Hand over a time of which nothing more is wanted. */
+/* Hand over a time whose audits were all read. */
 static void finish (struct gathering *g, uint32_t time)
 {
     struct gathered_time *t = &g->time[time];
@@ -492,7 +492,7 @@ static void finish (struct gathering *g, uint32_t time)
     t->combine = NULL;
 }
 
-/* Read the audit that is wanted next for all times that want it. */
+/* Read the next audit, for all times that want it. */
 static void gather (struct gathering *g, struct samples *s)
 {
     struct rtt_reader *r = &g->reading;

@@ -213,8 +213,8 @@ struct link_fails {
     bool confirmed;     /* two are ConfirmAfter apart, with different leaders */
 };
 
-/* Of these audits, the newest first, those that are no older than ConfirmWithin:
- * as for a host end. 0, or -1 with err.
+/* Find them among these audits, the newest first. As for a host end, none counts
+ * that is older than ConfirmWithin. 0, or -1 with err.
  */
 static int find_fails (struct service *s, const json_t *audits,
                        const char *link, int64_t now, struct link_fails *f,
