@@ -32,18 +32,20 @@ static struct audit_words {
 static const struct opt options[] = {
     { "hosts", 'w', "LIST", opt_string, FIELD (hosts),
       "audit these nodes, " LIST_HELP },
-    { "idle", 0, NULL, opt_true, FIELD (idle), "audit those that are idle" },
+    { "idle", 0, NULL, opt_true, FIELD (idle),
+      "audit the idle nodes, in one audit" },
     { "all", 0, NULL, opt_true, FIELD (all),
-      "all that are idle, in many audits" },
+      "audit all idle nodes, --size of them at a time" },
     { "drained", 0, NULL, opt_true, FIELD (drained),
-      "those that we drained, with idle partners" },
+      "audit the nodes that slurm-pmm drained, with idle partners" },
     { "size", 0, "N", opt_int, FIELD (size),
-      "nodes of an audit of --all or --drained (default: 64)", AUDIT_NODES_MIN,
+      "number of nodes in each audit of --all or --drained (default: 64)",
+      AUDIT_NODES_MIN,
       AUDIT_NODES_MAX },
     { "serve", 0, NULL, opt_true, FIELD (serve),
-      "be the audit service: audit jobs that end, act on what is found" },
+      "run the audit service: audit nodes of ended jobs, drain and resume" },
     { "once", 0, NULL, opt_true, FIELD (once),
-      "of the service: do what is due, and end" },
+      "with --serve: do what is due, then end" },
     { 0 },
 };
 static const struct opt_rule rules[] = {
@@ -89,7 +91,7 @@ static void add_partners (struct auditing *w)
     if (size < 2 * to->count)
         size = 2 * to->count;
     if (to->count == 0)
-        die_world ("no node is drained by us and to be measured");
+        die_world ("no node was drained by slurm-pmm: nothing to measure");
     need_ok (controller_idle (&from, w->site.audit_partition, &fault));
     to->name = xrealloc (to->name, size, sizeof (*to->name));
     while (from.count > 0 && to->count < size)
@@ -191,7 +193,7 @@ static int run (struct inputs *in)
 
 const struct verb verb_audit = {
     .group = VERBS_SITE, .name = "audit",
-    .help = "measure nodes by a job of our own",
+    .help = "measure nodes by a job of its own, or run the audit service",
     .may = TAKES_CONF | TAKES_JSON | TAKES_COLOUR,
     .options = options, .given = &given, .rules = rules,
     .run = run,

@@ -482,18 +482,18 @@ static const struct opt_rule publish_rules[] = {
 
 static const struct verb *const verbs[] = {
     &(const struct verb){ .name = "publish",
-                          .help = "a run, or what the ledger has, as Baseline",
+                          .help = "publish a run, or what the ledger knows",
                           .needs = TAKES_FABRIC,
                           .may = TAKES_PLAN | TAKES_SAMPLES | TAKES_LEDGER
                                  | TAKES_COLOUR | TAKES_JSON,
                           .operands = "[DIRECTORY]", .max = 1,
                           .rules = publish_rules, .run = publish },
-    &(const struct verb){ .name = "show", .help = "what it knows",
+    &(const struct verb){ .name = "show", .help = "show what it knows",
                           .needs = TAKES_FABRIC,
                           .may = TAKES_JSON | TAKES_OUTPUT,
                           .operands = "[SAMPLES]", .max = 1, .run = show },
     &(const struct verb){ .name = "compare",
-                          .help = "which cables changed since",
+                          .help = "show which cables changed since",
                           .needs = TAKES_FABRIC,
                           .may = TAKES_JSON | TAKES_OUTPUT,
                           .operands = "[BEFORE] SAMPLES", .min = 1, .max = 2,
@@ -503,6 +503,6 @@ static const struct verb *const verbs[] = {
 
 const struct verb verb_baseline = {
     .group = VERBS_SITE, .name = "baseline",
-    .help = "what is expected of cables: publish, show, compare",
+    .help = "publish, show or compare what is expected of cables",
     .verbs = verbs,
 };

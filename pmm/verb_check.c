@@ -268,7 +268,7 @@ static int run (struct inputs *in)
 
 const struct verb verb_check = {
     .group = VERBS_SITE, .name = "check",
-    .help = "check a job that runs, or nodes",
+    .help = "check a running job's nodes, or these nodes",
     .may = TAKES_CONF,
     .operands = "JOBID|NODES", .min = 1, .max = 1, .run = run,
 };

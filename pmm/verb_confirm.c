@@ -14,12 +14,12 @@ static struct confirm_words {
 #define FIELD(name) offsetof (struct confirm_words, name)
 static const struct opt options[] = {
     { "rounds", 0, "N", opt_int, FIELD (rounds),
-      "rounds of the confirm stage, at most (default: 4)", 1,
+      "the most rounds of the confirm stage (default: 4)", 1,
       CONFIRM_ROUNDS_MAX },
     { "seed", 0, "N", opt_u64, FIELD (seed),
       "seed of random choices (default: 1)" },
     { "verbose", 'v', NULL, opt_true, FIELD (verbose),
-      "say in one line what the stage is" },
+      "print one line about the stage" },
     { 0 },
 };
 
@@ -48,7 +48,7 @@ static int run (struct inputs *in)
 
 const struct verb verb_confirm = {
     .group = VERBS_PLUMBING, .name = "confirm",
-    .help = "more rounds, for what looks slow in these",
+    .help = "plan more rounds, for what looks slow in these samples",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
     .may = TAKES_BASELINES | TAKES_OUTPUT,
     .options = options, .given = &given, .run = run,

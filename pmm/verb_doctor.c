@@ -914,9 +914,9 @@ static int run (struct inputs *in)
 #define FIELD(name) offsetof (struct doctor_words, name)
 static const struct opt options[] = {
     { "ask", 0, NULL, opt_true, FIELD (ask),
-      "ask the idle nodes, too, by a step on them" },
+      "also ask the idle nodes, by a job step on them" },
     { "try", 0, NULL, opt_true, FIELD (try),
-      "ask them, and have two of them checked" },
+      "also ask the idle nodes, and check two of them" },
     { "sysfs", 0, "DIR", opt_string, FIELD (sysfs),
       "where the kernel shows this machine's ports, not " LOCAL_SYSFS },
     { 0 },
@@ -924,7 +924,7 @@ static const struct opt options[] = {
 
 const struct verb verb_doctor = {
     .group = VERBS_SITE, .name = "doctor",
-    .help = "what to change in the site's configuration",
+    .help = "say what to change in the site's configuration",
     .may = TAKES_CONF | TAKES_JSON | TAKES_COLOUR,
     .options = options, .given = &given,
     .run = run,

@@ -13,7 +13,7 @@ static struct judge_words {
 #define FIELD(name) offsetof (struct judge_words, name)
 static const struct opt options[] = {
     { "signs", 0, "FILE", opt_string, FIELD (signs),
-      "what pmm fabric check --json found of the links" },
+      "findings about the links, of pmm fabric check --json" },
     { 0 },
 };
 
@@ -42,7 +42,7 @@ static int run (struct inputs *in)
 
 const struct verb verb_judge = {
     .group = VERBS_REPLAY, .name = "judge",
-    .help = "what got slower, and the suspects",
+    .help = "judge what got slower, and name the suspects",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
     .may = TAKES_BASELINES | TAKES_OUTPUT,
     .options = options, .given = &given, .run = run,

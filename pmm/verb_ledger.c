@@ -32,7 +32,8 @@ static struct ledger_options {
 #define DAYS(what)                                                            \
     { "days", 0, "N", opt_int, FIELD (days), what, 0, DAYS_MAX }
 #define WHY                                                                   \
-    { "why", 0, "TEXT", opt_string, FIELD (why), "the reason, for others" }
+    { "why", 0, "TEXT", opt_string, FIELD (why), \
+      "the reason, for whoever asks later" }
 
 static const struct opt show_options[] = {
     LAST ("the newest N audits (default: 20)"),
@@ -49,9 +50,9 @@ static const struct opt trend_options[] = {
 static const struct opt mute_options[] = {
     WHY,
     { "node", 0, "NODE", opt_string, FIELD (node),
-      "all of this node, or LINK at this node alone" },
-    DAYS ("for N days, not for ever"),
-    { "off", 0, NULL, opt_true, FIELD (off), "judge it again" },
+      "all links of this node, or LINK at this node only" },
+    DAYS ("for N days (default: until --off)"),
+    { "off", 0, NULL, opt_true, FIELD (off), "judge the link again" },
     { 0 },
 };
 static const struct opt_rule mute_rules[] = {
@@ -71,7 +72,7 @@ static const struct opt_rule rebase_rules[] = {
 };
 static const struct opt prune_options[] = {
     DAYS ("audits older than N days"),
-    { "keep", 0, "N", opt_int, FIELD (keep), "all but the newest N audits" },
+    { "keep", 0, "N", opt_int, FIELD (keep), "forget all but N audits" },
     { 0 },
 };
 static const struct opt_rule prune_rules[] = {
@@ -324,29 +325,29 @@ static int salvage (struct inputs *in)
 enum { LIST = TAKES_LEDGER | TAKES_OUTPUT | TAKES_JSON | TAKES_COLOUR };
 
 static const struct verb *const verbs[] = {
-    &(const struct verb){ .name = "show", .help = "the audits, or one of them",
+    &(const struct verb){ .name = "show", .help = "show audits, or one of them",
                           .may = LIST, .operands = "[AUDIT]",
                           .max = 1, .options = show_options, .given = &given,
                           .run = show },
     &(const struct verb){ .name = "missed",
-                          .help = "nodes that could not be measured",
+                          .help = "show nodes that could not be measured",
                           .may = LIST,
                           .options = missed_options, .given = &given,
                           .run = missed },
-    &(const struct verb){ .name = "trend", .help = "a link over time",
+    &(const struct verb){ .name = "trend", .help = "show a link over time",
                           .needs = TAKES_FABRIC, .may = LIST,
                           .operands = "LINK", .min = 1, .max = 1,
                           .options = trend_options, .given = &given,
                           .run = trend },
     &verb_ledger_solve,
     &(const struct verb){ .name = "mute",
-                          .help = "a link that is not to be judged",
+                          .help = "do not judge a link",
                           .may = LIST | TAKES_FABRIC,
                           .operands = "[LINK]", .max = 1,
                           .options = mute_options, .rules = mute_rules,
                           .given = &given,
                           .run = mute },
-    &(const struct verb){ .name = "rebase", .help = "a link that was repaired",
+    &(const struct verb){ .name = "rebase", .help = "restart a repaired link",
                           .may = LIST | TAKES_FABRIC,
                           .operands = "[LINK]", .max = 1,
                           .options = rebase_options,
@@ -356,10 +357,10 @@ static const struct verb *const verbs[] = {
                           .may = TAKES_LEDGER, .options = prune_options,
                           .rules = prune_rules, .given = &given,
                           .run = prune },
-    &(const struct verb){ .name = "check", .help = "is the file undamaged",
+    &(const struct verb){ .name = "check", .help = "check the file for damage",
                           .may = TAKES_LEDGER, .run = check },
     &(const struct verb){ .name = "salvage",
-                          .help = "copy what can be read of a damaged one",
+                          .help = "copy what can be read of a damaged file",
                           .may = TAKES_LEDGER, .operands = "NEW",
                           .min = 1, .max = 1, .run = salvage },
     NULL,
@@ -367,6 +368,6 @@ static const struct verb *const verbs[] = {
 
 const struct verb verb_ledger = {
     .group = VERBS_SITE, .name = "ledger",
-    .help = "what audits measured, found and did",
+    .help = "show what audits measured, found and did",
     .verbs = verbs,
 };

@@ -40,10 +40,11 @@ static struct trends_words {
 #define FIELD(name) offsetof (struct trends_words, name)
 static const struct opt options[] = {
     { "half-life", 0, "DAYS", opt_double, FIELD (half_life),
-      "what is this much older counts half as much (default: 7)", HALF_LIFE_MIN,
+      "age at which a measurement counts half as much (default: 7)",
+      HALF_LIFE_MIN,
       DAYS_MAX },
     { "points", 0, "N", opt_int, FIELD (points),
-      "points of each link's trend, a half-life apart (default: 4)", 0,
+      "points of each link's trend, one half-life apart (default: 4)", 0,
       POINTS_MAX },
     { 0 },
 };
@@ -282,7 +283,7 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_ledger_solve = {
-    .name = "solve", .help = "latencies of all links, now and before",
+    .name = "solve", .help = "solve the latencies of all links, now and before",
     .needs = TAKES_FABRIC,
     .may = TAKES_LEDGER | TAKES_OUTPUT | TAKES_JSON | TAKES_COLOUR,
     .options = options, .given = &given, .run = run,

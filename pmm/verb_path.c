@@ -16,7 +16,7 @@ static const char *pairs;
 
 static const struct opt options[] = {
     { "pairs", 0, "FILE", opt_string, 0,
-      "the links of each pair, of which FILE has a line \"A B\"" },
+      "show the links of each pair in FILE, of lines \"A B\"" },
     { 0 },
 };
 
@@ -166,7 +166,7 @@ static int run (struct inputs *in)
 
 const struct verb verb_path = {
     .group = VERBS_FABRIC, .name = "path",
-    .help = "the links between two hosts, there and back",
+    .help = "show the links between two hosts, there and back",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
     .operands = "[A B]", .max = 2,
     .options = options, .given = &pairs, .rules = rules, .run = run,

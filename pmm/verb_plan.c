@@ -65,7 +65,7 @@ static const struct opt options[] = {
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
       "the job's hosts, " LIST_HELP " (default: all)" },
     { "base-lids", 0, NULL, opt_true, FIELD (base_lids),
-      "use no other LIDs than the ports' first" },
+      "use only the first LID of each port" },
     { "method", 0, "pmm|PATTERN", set_method, FIELD (method),
       "how to plan; others than pmm are to compare with (default: pmm)" },
 #ifdef HAVE_COMPARISON
@@ -78,14 +78,14 @@ static const struct opt options[] = {
       "redundant rounds; with --throughput, how often more links are filled"
       " (default: 2, for other methods 0; with --throughput 1)" },
     { "budget", 0, "SECONDS", opt_double, FIELD (budget),
-      "about how long to look for fewer rounds (default: what pays)", 0,
+      "time to search for fewer rounds, about (default: by size)", 0,
       PLAN_BUDGET_MAX },
     { "seed", 0, "N", opt_u64, FIELD (seed),
       "seed of random choices (default: 1)" },
     { "check", 0, "FILE", opt_string, FIELD (check),
-      "plan nothing, check this plan" },
+      "check this plan instead of making one" },
     { "verbose", 'v', NULL, opt_true, FIELD (verbose),
-      "say in some lines what the plan is" },
+      "print some lines about the plan" },
     { 0 },
 };
 
@@ -292,7 +292,7 @@ static int run (struct inputs *in)
 
 const struct verb verb_plan = {
     .group = VERBS_REPLAY, .name = "plan",
-    .help = "the fewest probes that resolve a job's links",
+    .help = "plan the fewest probes that resolve a job's links",
     .needs = TAKES_FABRIC, .may = TAKES_OUTPUT,
     .options = options, .given = &given, .rules = rules,
     .run = run,

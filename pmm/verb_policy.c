@@ -266,7 +266,7 @@ static struct why_words {
 
 static const struct opt why_options[] = {
     { "job", 0, NULL, opt_true, offsetof (struct why_words, job),
-      "the number is a job's, not an audit's" },
+      "take the number as a job's, not as an audit's" },
     { 0 },
 };
 
@@ -745,20 +745,20 @@ static int act (struct inputs *in)
 
 static const struct verb *const verbs[] = {
     &(const struct verb){ .name = "explain",
-                          .help = "what audits say of each node",
+                          .help = "show what audits say of each node",
                           .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_JSON
                                  | TAKES_COLOUR
                                  | TAKES_OUTPUT,
                           .operands = "[NODE]", .max = 1, .run = explain },
     &(const struct verb){ .name = "act",
-                          .help = "drain, resume and comment, once",
+                          .help = "drain, resume and comment nodes, once",
                           .may = TAKES_CONF | TAKES_JSON, .run = act },
     NULL,
 };
 
 const struct verb verb_why = {
     .group = VERBS_SITE, .name = "why",
-    .help = "the story of a node, a cable, a job or an audit, and what to do",
+    .help = "tell the story of a node, cable, job or audit, and what to do",
     .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_JSON | TAKES_COLOUR
            | TAKES_OUTPUT,
     .operands = "NODE|CABLE|JOBID|AUDIT", .min = 1, .max = 1,
@@ -767,6 +767,6 @@ const struct verb verb_why = {
 
 const struct verb verb_policy = {
     .group = VERBS_SITE, .name = "policy",
-    .help = "which nodes would be drained, and why",
+    .help = "show which nodes would be drained, and why",
     .verbs = verbs,
 };

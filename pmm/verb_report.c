@@ -89,13 +89,13 @@ static int opt_since (void *field, const char *value, struct error *err)
 #define FIELD(name) offsetof (struct report_words, name)
 static const struct opt options[] = {
     { "series", 0, "FILE", opt_append, FIELD (series),
-      "matrices of pairs to show, with or without a verdict" },
+      "show matrices of pairs, with or without a verdict" },
     { "sacct", 0, NULL, opt_true, FIELD (sacct),
-      "what the comments of jobs say" },
+      "summarise the comments of jobs" },
     { "since", 0, "TIME", opt_since, FIELD (since),
-      "only jobs that ended after this: 12h, 7d, a date (default: 30d)" },
+      "only jobs that ended later: 12h, 7d, a date (default: 30d)" },
     { "html", 0, NULL, opt_true, FIELD (html),
-      "the verdict as one HTML file, with what else is given" },
+      "write the verdict as one HTML file, with what else is given" },
     { "cabling", 0, "FILE", opt_string, FIELD (cabling),
       "the table of cables, for their labels" },
     { "counters", 0, "FILE", opt_string, FIELD (counters),
@@ -338,7 +338,7 @@ static int run (struct inputs *in)
 
 const struct verb verb_report = {
     .group = VERBS_SITE, .name = "report",
-    .help = "a verdict for people, or as a page; what jobs' comments say",
+    .help = "show a verdict as text or as a page, or what jobs' comments say",
     .may = TAKES_FABRIC | TAKES_JSON | TAKES_COLOUR | TAKES_OUTPUT | TAKES_PLAN
            | TAKES_SAMPLES | TAKES_BASELINES | TAKES_LEDGER,
     .operands = "[VERDICT]", .max = 1,

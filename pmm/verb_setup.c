@@ -620,11 +620,11 @@ static int set_shared (void *field, const char *value, struct error *err)
 #define FIELD(name) offsetof (struct setup_words, name)
 static const struct opt options[] = {
     { "shared", 0, "DIR", set_shared, FIELD (shared),
-      "where snapshot, baseline and verdicts are, for all nodes to see" },
+      "directory of snapshot, baseline and verdicts, which all nodes see" },
     { "slurm-user", 0, "NAME", opt_string, FIELD (user),
-      "the name of SlurmUser, where slurmctld does not answer" },
+      "the name of SlurmUser, if slurmctld does not answer" },
     { "apply", 0, NULL, opt_true, FIELD (apply),
-      "do it, not only show what would be done" },
+      "do it (default: only show what would be done)" },
     { 0 },
 };
 

@@ -43,28 +43,28 @@ static struct simulate_words {
 #define FIELD(name) offsetof (struct simulate_words, name)
 static const struct opt options[] = {
     { "latency", 0, "FILE|random:MIN:MAX[:SEED]", opt_string, FIELD (latency),
-      "latencies of links: lines 'LINK ns', or drawn" },
+      "latencies of links: lines 'LINK ns', or random ones" },
     { "slow", 0, "LINK=+NS", opt_append, FIELD (slow),
-      "a slow link, by NS; may be given several times" },
+      "make a link slower by NS; may be given several times" },
     { "slow-oneway", 0, "PORT=+NS", opt_append, FIELD (oneway),
-      "a link that is slow for messages that leave by this port" },
+      "make a link slower for messages that leave by this port" },
     { "slow-switch", 0, "SWITCH=+NS", opt_append, FIELD (slow_switch),
-      "a switch whose links are slow" },
+      "make all links of a switch slower" },
     { "slow-host", 0, "HOST=+NS", opt_append, FIELD (slow_host),
-      "a host whose software is slow: all its round trips, its loopback, too" },
+      "make a host's software slower: its round trips and loopback" },
     { "misroute", 0, "SWITCH:HOST=PORT", opt_append, FIELD (misroute),
-      "a switch that in truth sends what is for HOST by this port" },
+      "plant a wrong route: the switch sends HOST's messages through PORT" },
     { "rate", 0, "LINK=GBPS", opt_append, FIELD (rate),
-      "a link that in truth carries no more, for a plan of flows" },
+      "make a link carry no more than this, for a plan of flows" },
     { "spread", 0, "NS", opt_double, FIELD (spread),
-      "spread of cables' lengths: each is longer by up to NS" },
+      "make each cable longer by up to NS" },
     { "busy", 0, "SHARE:P:NS", opt_string, FIELD (busy),
       "others' traffic: on this SHARE of the links, messages wait with chance "
       "P" },
     { "noise", 0, "NS|NAME", opt_string, FIELD (noise),
       "standard deviation of one RTT, or a day like a site's (default: 0)" },
     { "outliers", 0, "P:NS", opt_string, FIELD (outliers),
-      "share of round trips that take longer, by an exponential of mean NS" },
+      "SHARE of round trips takes longer, exponentially, NS on average" },
     { "loopback", 0, "NS", opt_double, FIELD (loopback),
       "what a host's message to itself takes; 0: no loopbacks"
       " (default: 600)", 0, LATENCY_MAX_NS },
@@ -497,7 +497,7 @@ static int run (struct inputs *in)
 
 const struct verb verb_simulate = {
     .group = VERBS_REPLAY, .name = "simulate",
-    .help = "the round-trip times a plan would see",
+    .help = "simulate the round-trip times that a plan would measure",
     .needs = TAKES_FABRIC | TAKES_PLAN, .may = TAKES_OUTPUT,
     .options = options, .given = &given, .run = run,
 };

@@ -27,13 +27,13 @@ static struct solve_words {
 #define FIELD(name) offsetof (struct solve_words, name)
 static const struct opt options[] = {
     { "quantile", 0, "NAME", NULL, FIELD (quantile),
-      "which of a probe's repeats count (default: median)",
+      "statistic of a probe's repeats (default: median)",
       OPT_ROWS (quantiles) },
     { "robust", 0, "NAME", NULL, FIELD (robust),
-      "let rows that do not fit count less (default: none)",
+      "weigh rows that do not fit less (default: none)",
       OPT_ROWS (robusts) },
     { "pairs", 0, NULL, opt_true, FIELD (pairs),
-      "write the RTT of every pair as well" },
+      "also write the RTT of every pair" },
     { 0 },
 };
 
@@ -53,7 +53,7 @@ static int run (struct inputs *in)
 
 const struct verb verb_solve = {
     .group = VERBS_REPLAY, .name = "solve",
-    .help = "link latencies from round-trip times",
+    .help = "solve link latencies from round-trip times",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES, .may = TAKES_OUTPUT,
     .options = options, .given = &given, .run = run,
 };

@@ -18,12 +18,13 @@ static struct accept_words {
 
 #define FIELD(name) offsetof (struct accept_words, name)
 static const struct opt options[] = {
-    { "why", 0, "TEXT", opt_string, FIELD (why), "the reason, for others" },
-    { "off", 0, NULL, opt_true, FIELD (off), "report it again" },
+    { "why", 0, "TEXT", opt_string, FIELD (why),
+      "the reason, for whoever asks later" },
+    { "off", 0, NULL, opt_true, FIELD (off), "report the finding again" },
     { "counters", 0, "FILE", opt_string, FIELD (counters),
-      "the counters that were read last" },
+      "the newest reading of the counters" },
     { "since", 0, "FILE", opt_string, FIELD (since),
-      "the counters that were read before" },
+      "an older reading of the counters" },
     { 0 },
 };
 
@@ -138,7 +139,7 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_fabric_accept = {
-    .name = "accept", .help = "a finding of check that is to be a note",
+    .name = "accept", .help = "accept a finding of check: it becomes a note",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
     .operands = "[LINK|HOST]", .max = 1,
     .options = options, .given = &given, .rules = rules, .run = run,

@@ -13,7 +13,7 @@ static bool partial;
 
 static const struct opt options[] = {
     { "partial", 0, NULL, opt_true, 0,
-      "the table is not about all cables: others are not unexpected" },
+      "the table lists some cables only: do not report the others" },
     { 0 },
 };
 

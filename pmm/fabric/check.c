@@ -16,9 +16,9 @@ static struct check_words {
 #define FIELD(name) offsetof (struct check_words, name)
 static const struct opt options[] = {
     { "counters", 0, "FILE", opt_string, FIELD (counters),
-      "the counters that were read last" },
+      "the newest reading of the counters" },
     { "since", 0, "FILE", opt_string, FIELD (since),
-      "the counters that were read before" },
+      "an older reading of the counters" },
     { 0 },
 };
 
@@ -49,7 +49,7 @@ static int run (struct inputs *in)
 
 /* pmm judge --signs reads its JSON. */
 const struct verb verb_fabric_check = {
-    .name = "check", .help = "bad cables by width, speed and counters",
+    .name = "check", .help = "find bad cables by width, speed and counters",
     .needs = TAKES_FABRIC,
     .may = TAKES_FILES | TAKES_JSON | TAKES_OUTPUT,
     .operands = "[FILE]...", .max = -1,

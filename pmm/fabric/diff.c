@@ -24,7 +24,7 @@ static bool all;
 
 static const struct opt options[] = {
     { "all", 0, NULL, opt_true, 0,
-      "list everything, not the first few of each kind" },
+      "list everything (default: the first few of each kind)" },
     { 0 },
 };
 
@@ -440,7 +440,7 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_fabric_diff = {
-    .name = "diff", .help = "what changed between two snapshots",
+    .name = "diff", .help = "show what changed between two snapshots",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "A B", .min = 2, .max = 2,
     .options = options, .given = &all, .run = run,
 };

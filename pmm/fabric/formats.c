@@ -25,13 +25,13 @@ static struct import_words {
 static const struct opt import_options[] = {
     { "format", 0, "FORMAT:FILE", opt_append,
       offsetof (struct import_words, files),
-      "a FILE more, of this FORMAT whatever it looks like: ibnetdiscover, lst "
+      "one more FILE, read as FORMAT: ibnetdiscover, lst "
       "(opensm-subnet.lst, ibdiagnet), lfts (dump_fts, ibroute, "
       "opensm-lfts.dump), fdbs (opensm.fdbs, ibdiagnet), far, plft, db_csv or "
       "net_dump_ext (ibdiagnet)" },
     { "counters", 0, "FILE", opt_string,
       offsetof (struct import_words, counters),
-      "also write the counters and bit error rates of ibdiagnet, to FILE" },
+      "also write ibdiagnet's counters and bit error rates to FILE" },
     { 0 },
 };
 
@@ -92,7 +92,7 @@ static int run_import (struct inputs *in)
 }
 
 const struct verb verb_fabric_import = {
-    .name = "import", .help = "a snapshot from other programs' files",
+    .name = "import", .help = "make a snapshot of other programs' files",
     .may = TAKES_FILES | TAKES_CONF | TAKES_OUTPUT,
     .operands = "FILE...", .max = -1,
     .options = import_options, .rules = import_rules, .given = &imports,
@@ -125,12 +125,12 @@ static struct fabric_export_words {
 #define EXPORT(name) offsetof (struct fabric_export_words, name)
 static const struct opt export_options[] = {
     { "format", 0, "NAME", NULL, EXPORT (format),
-      "a file of ibsim, as ibnetdiscover prints it, as dump_fts does for "
+      "what to write: a file of ibsim, of ibnetdiscover, of dump_fts for "
       "opensm -R file, or of Slurm", OPT_ROWS (formats) },
     { "hosts", 0, "LIST", opt_string, EXPORT (hosts),
-      "a topology of these hosts, " LIST_HELP " (default: all)" },
+      "the topology of these hosts only, " LIST_HELP " (default: all)" },
     { "rails", 0, "LIST", opt_string, EXPORT (rails),
-      "a topology by these adapters, mlx5_[0-7] (default: Device of pmm.conf "
+      "the topology of these adapters, mlx5_[0-7] (default: Device of pmm.conf "
       "if Snapshot is taken)" },
     { 0 },
 };
@@ -249,7 +249,7 @@ static int run_export (struct inputs *in)
 }
 
 const struct verb verb_fabric_export = {
-    .name = "export", .help = "a snapshot as a file of other programs",
+    .name = "export", .help = "write a snapshot as a file of other programs",
     .needs = TAKES_FABRIC, .may = TAKES_FILES | TAKES_OUTPUT,
     .operands = "[FILE]...", .max = -1, .options = export_options,
     .rules = export_rules, .given = &exports, .run = run_export,

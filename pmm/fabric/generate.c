@@ -71,14 +71,14 @@ static int opt_spread (void *field, const char *value, struct error *err)
 /* The end of each family's table, with its default routes. */
 #define COMMON(which)                                                         \
     { "routing", 0, "NAME", NULL, FIELD (how.routing),                        \
-      "which of the shortest paths (default: " which ")",                     \
+      "how to choose among the shortest paths (default: " which ")",             \
       OPT_ROWS (routing_names) },                                             \
     { "seed", 0, "N", opt_u64, FIELD (how.seed),                              \
       "seed of random choices (default: 1)" },                                \
     { "prune", 0, "PERCENT", opt_int, FIELD (how.prune),                      \
-      "how many hosts, switches and cables to leave out (default: 0)" },      \
+      "number of hosts, switches and cables to leave out (default: 0)" },      \
     { "lmc", 0, "L", opt_int, FIELD (how.lmc),                                \
-      "2^L LIDs for each host, with routes of their own (default: 0)" },      \
+      "2^L LIDs for each host, each with its own routes (default: 0)" },      \
     { "subnet", 0, "N", opt_int, FIELD (how.subnet),                          \
       "the number of one of several subnets with the same hosts, up to 15" }, \
     { "spread", 0, "HOW[:LEVELS]", opt_spread, FIELD (how.spread),            \
@@ -94,9 +94,9 @@ static const struct opt tree_table[] = {
     { "levels", 0, "Q", opt_int, FIELD (tree.levels),
       "levels of switches: 1 to 6" },
     { "oversubscribe", 0, "K", opt_int, FIELD (tree.oversubscribe),
-      "hosts to each up port of a leaf (default: 1)" },
+      "hosts per up port of a leaf (default: 1)" },
     { "rails", 0, "R", opt_int, FIELD (tree.rails),
-      "adapters of a host, each at another leaf (default: 1)" },
+      "adapters per host, each at another leaf (default: 1)" },
     COMMON ("dmodk"),
 };
 
@@ -112,7 +112,7 @@ static const struct opt slimfly_table[] = {
     { "q", 0, "Q", opt_int, FIELD (slimfly.q),
       "a prime power: there are 2 Q^2 routers" },
     { "hosts-per-router", 0, "N", opt_int, FIELD (slimfly.hosts),
-      "hosts of a router (default: half its neighbours)" },
+      "hosts per router (default: half its neighbours)" },
     COMMON ("minhop"),
 };
 
@@ -121,7 +121,7 @@ static const struct opt irregular_table[] = {
       "switches: 1 to 4096" },
     { "hosts", 0, "N", opt_int, FIELD (irregular.hosts), "hosts: at least 1" },
     { "degree", 0, "N", opt_int, FIELD (irregular.degree),
-      "cables of a switch to others, on average (default: 8)" },
+      "cables from a switch to others, on average (default: 8)" },
     COMMON ("random"),
 };
 #undef COMMON
@@ -171,16 +171,16 @@ static struct generate_words given[] = {
 };
 
 static const struct verb families[] = {
-    { .name = "fat-tree", .help = "a P-port Q-tree",
+    { .name = "fat-tree", .help = "a tree of Q levels of P-port switches",
       .options = tree_table, .given = &given[0],
       .may = TAKES_OUTPUT, .run = run },
-    { .name = "dragonfly", .help = "groups of routers that are all joined",
+    { .name = "dragonfly", .help = "groups of routers, all joined",
       .options = dragonfly_table, .given = &given[1],
       .may = TAKES_OUTPUT, .run = run },
     { .name = "slimfly", .help = "2 Q^2 routers of diameter 2",
       .options = slimfly_table, .given = &given[2],
       .may = TAKES_OUTPUT, .run = run },
-    { .name = "irregular", .help = "switches that are joined at random",
+    { .name = "irregular", .help = "switches that cables join at random",
       .options = irregular_table, .given = &given[3],
       .may = TAKES_OUTPUT, .run = run },
 };
@@ -190,5 +190,5 @@ static const struct verb *const verbs[] = {
 };
 
 const struct verb verb_fabric_generate = {
-    .name = "generate", .help = "a model of a fabric", .verbs = verbs,
+    .name = "generate", .help = "generate a model fabric", .verbs = verbs,
 };

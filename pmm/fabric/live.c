@@ -41,7 +41,7 @@ static struct live_words {
 #define FIELD(name) offsetof (struct live_words, name)
 #define LIVE_OPTIONS                                                          \
     { "ca", 'C', "CA", opt_string, FIELD (ca),                                \
-      "read through this adapter, not the first that is active" },            \
+      "read through this adapter (default: the first active one)" },          \
     { "port", 'P', "PORT", opt_int, FIELD (port),                           \
       "read through this port of the adapter", 1, 254 },                      \
     { "mkey", 0, "KEY", opt_u64, FIELD (mkey),                                \
@@ -51,25 +51,25 @@ static struct live_words {
     { "rate", 0, "N", opt_int, FIELD (rate),                                  \
       "queries a second; 0: no limit (default: 20000)" },                     \
     { "timeout", 't', "MS", opt_int, FIELD (timeout_ms),                      \
-      "how long to wait for an answer at most (default: 1000)", 1, 60000 },   \
+      "the longest wait for an answer (default: 1000)", 1, 60000 },   \
     { "retries", 0, "N", opt_int, FIELD (retries),                            \
-      "how often to ask again (default: 15)", 0, 100 },                       \
+      "number of times to ask again (default: 15)", 0, 100 },                 \
     { "max-smps", 0, "N", opt_u64, FIELD (max),                               \
-      "give up where more queries are needed" },                              \
+      "give up if it takes more queries" },                              \
     { "deadline", 0, "MS", opt_int, FIELD (deadline_ms),                      \
       "give up after this time" },                                            \
     { "verbose", 'v', NULL, opt_true, FIELD (verbose),                        \
-      "say how many queries it took" }
+      "print how many queries it took" }
 
 static const struct opt read_options[] = {
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
-      "only what these hosts' messages use, " LIST_HELP },
+      "read only what these hosts' messages use, " LIST_HELP },
     { "hint", 0, "FILE", opt_string, FIELD (hint),
-      "a snapshot that may still know where they are" },
+      "a snapshot that may still know where these hosts are" },
     { "publish", 0, NULL, opt_true, FIELD (publish),
-      "keep the site's snapshot fresh: read where a look sees a change" },
+      "renew the site's snapshot if anything changed" },
     { "node-name-map", 0, "FILE", opt_string, FIELD (names),
-      "names of nodes, as opensm has them (default: NodeNameMap of pmm.conf)" },
+      "opensm's file of nodes' names (default: NodeNameMap of pmm.conf)" },
     LIVE_OPTIONS,
     { 0 },
 };
@@ -398,7 +398,7 @@ static int run_read (struct inputs *in)
 #endif
 
 const struct verb verb_fabric_read = {
-    .name = "read", .help = "a snapshot of the live fabric",
+    .name = "read", .help = "read a snapshot of the live fabric",
     .may = TAKES_CONF | TAKES_OUTPUT,
     .options = read_options, .rules = read_rules, .given = &given,
     .run = run_read,
@@ -409,7 +409,7 @@ const struct verb verb_fabric_netdisc = {
 };
 
 const struct verb verb_fabric_counters = {
-    .name = "counters", .help = "the counters at both ends of each cable",
+    .name = "counters", .help = "read the counters at both ends of each cable",
     .may = TAKES_FABRIC | TAKES_OUTPUT,
     .options = counters_options, .given = &given, .run = run_counters,
 };
