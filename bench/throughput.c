@@ -20,9 +20,9 @@
 
 #include "bench/need.h"
 #include "bench/networks.h"
-#include "compare/throughput/across.h"
-#include "compare/throughput/carry.h"
-#include "compare/throughput/flows.h"
+#include "core/rate/across.h"
+#include "core/rate/carry.h"
+#include "core/rate/flows.h"
 #include "ibquery/fabric.h"
 #include "util/alloc.h"
 #include "util/rng.h"

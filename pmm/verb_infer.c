@@ -11,7 +11,7 @@
 #include "compare/infer/matrix.h"
 #include "compare/infer/model.h"
 #include "compare/series/formats.h"
-#include "compare/throughput/flows.h"
+#include "core/rate/flows.h"
 #include "ibquery/snapshot.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"

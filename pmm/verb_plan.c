@@ -8,10 +8,10 @@
 
 #ifdef HAVE_COMPARISON
 #include "compare/pattern/pattern.h"
-#include "compare/throughput/flows.h"
 #endif
 #include "core/paths/multipath.h"
 #include "core/plan/plan.h"
+#include "core/rate/flows.h"
 #include "core/solve/solve.h"
 #include "ibquery/spread.h"
 #include "pmm/verb.h"
@@ -68,10 +68,8 @@ static const struct opt options[] = {
       "use only the first LID of each port" },
     { "method", 0, "pmm|PATTERN", set_method, FIELD (method),
       "how to plan; others than pmm are to compare with (default: pmm)" },
-#ifdef HAVE_COMPARISON
     { "throughput", 0, NULL, opt_true, FIELD (throughput),
       "plan flows that fill links, to see what they carry" },
-#endif
     { "shuffle", 0, NULL, opt_true, FIELD (shuffle),
       "hosts and steps in an order by the seed" },
     { "extra-rounds", 0, "N", opt_int, FIELD (extra_rounds),
@@ -98,20 +96,17 @@ static const struct opt_rule rules[] = {
 };
 
 #ifdef HAVE_COMPARISON
-/* A plan of flows, or of a pattern. NULL with the fault. */
-static struct plan *make_to_compare (struct pathset *ps,
-                                     const struct plan_options *opts)
+static struct plan *make_schedule (struct pathset *ps)
 {
     const struct pattern_options order = { given.seed, given.shuffle };
-    const struct flows_options fill = {
-        .times = 1 + opts->extra_rounds,
-        .seed = given.seed,
-    };
 
-    return given.throughput
-               ? flows_make (ps, &fill, &fault)
-               : schedule_make (ps, pattern_find (given.method), &order,
-                                &fault);
+    return schedule_make (ps, pattern_find (given.method), &order, &fault);
+}
+#else
+static struct plan *make_schedule (struct pathset *ps)
+{
+    (void)ps;
+    return NULL;
 }
 #endif
 
@@ -126,17 +121,18 @@ static void make (struct inputs *in, struct plan_file_extra *extra)
         .seed = given.seed,
         .budget = given.budget,
     };
+    const struct flows_options fill = {
+        .times = 1 + opts.extra_rounds,
+        .seed = given.seed,
+    };
     int64_t start = clock_ns ();
     struct rusage usage;
 
     in->ps = inputs_hosts (in->fabric, "hosts", given.hosts,
                            !given.base_lids && !flows);
-#ifdef HAVE_COMPARISON
-    if (kind () != &ours)
-        in->plan = need (make_to_compare (in->ps, &opts));
-    else
-#endif
-        in->plan = need (plan_make (in->ps, &opts, &fault));
+    in->plan = need (flows ? flows_make (in->ps, &fill, &fault)
+                     : kind () == &ours ? plan_make (in->ps, &opts, &fault)
+                                        : make_schedule (in->ps));
     extra->seconds = 1e-9 * (double)(clock_ns () - start);
     if (getrusage (RUSAGE_SELF, &usage) == 0)
         extra->peak_rss_mb = usage.ru_maxrss / 1024.0;
@@ -258,12 +254,7 @@ static void check_plan (struct inputs *in)
 
     inputs_plan (in, given.check, NULL);
     if (plan_rules (plan_method (in->plan))->flows)
-#ifdef HAVE_COMPARISON
         check = flows_check;
-#else
-        die_input ("%s: a plan of flows, which this pmm was built without",
-                   given.check);
-#endif
     if (check (in->ps, in->plan, &fault) < 0) {
         error_prefix (&fault, "%s", given.check);
         die ();

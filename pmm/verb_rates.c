@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/throughput/across.h"
-#include "compare/throughput/carry.h"
-#include "compare/throughput/rates.h"
+#include "compare/throughput/edges.h"
+#include "compare/throughput/measured.h"
+#include "core/rate/across.h"
+#include "core/rate/carry.h"
 #include "pmm/verb.h"
+#include "report/rates.h"
 #include "util/alloc.h"
 
 #define BELOW_MIN .001
@@ -73,39 +75,6 @@ static const struct series *choose_run (const struct series_list *list,
     return s;
 }
 
-/* The switches that the set's paths cross, with the most that each can carry.
- * The caller frees the list; *n: its length.
- */
-static struct rates_switch *find_switches (const struct fabric *f,
-                                           struct pathset *ps, size_t *n)
-{
-    const struct network *net = fabric_network (f);
-    bool *used = xcalloc (net->nswitches, sizeof (*used));
-    struct rates_switch *sw = xcalloc (net->nswitches, sizeof (*sw));
-    double *rate = across_rates (ps);
-    size_t m;
-    const uint32_t *link = pathset_links (ps, &m, &fault);
-
-    need ((void *)link);
-    *n = 0;
-    for (size_t i = 0; i < m; i++)
-        for (int k = 0; k < 2; k++)
-            if (net->link[link[i]].end[k] != NETWORK_NONE)
-                used[net->link[link[i]].end[k]] = true;
-    for (uint32_t i = 0; i < net->nswitches; i++) {
-        if (!used[i])
-            continue;
-        sw[*n].node = i;
-        need_ok (through_switch (ps, i, rate, &sw[*n].through, &fault));
-        if (!across_known (ps))
-            sw[*n].through.rate = 0;
-        ++*n;
-    }
-    free (used);
-    free (rate);
-    return sw;
-}
-
 static int run_measured (struct inputs *in)
 {
     struct series_list list = inputs_series (given.series);
@@ -126,7 +95,8 @@ static int run_measured (struct inputs *in)
     if (!carry)
         error_prefix (&fault, "%s", given.series);
     r.carry = need (carry);
-    r.sw = sw = find_switches (in->fabric, in->ps, &r.nswitches);
+    r.sw = sw = need (
+        rates_switches (in->fabric, in->ps, &r.nswitches, &fault));
     need_ok ((in->json ? rates_json : rates_text) (&r, inputs_output (in),
                                                    &fault));
     status = exit_status (rates_status (&r));
@@ -150,7 +120,8 @@ static int run_nominal (struct inputs *in)
         die_world ("the snapshot has no link's width and speed: what they can"
                    " carry is not known");
     rate = across_rates (in->ps);
-    r.sw = sw = find_switches (in->fabric, in->ps, &r.nswitches);
+    r.sw = sw = need (
+        rates_switches (in->fabric, in->ps, &r.nswitches, &fault));
     need_ok (cut_find (in->ps, rate, given.seed, &r.cut, &fault));
     need_ok ((in->json ? rates_json : rates_text) (&r, inputs_output (in),
                                                    &fault));
@@ -239,7 +210,7 @@ static int run_edges (struct inputs *in)
     }
     if (edges_make (&e, &list, &topology, given.much, &fault) < 0)
         need_ok (error_prefix (&fault, "%s", given.series));
-    need_ok ((in->json ? rates_edges_json : rates_edges_text) (
+    need_ok ((in->json ? edges_json : edges_text) (
         &e, inputs_output (in), &fault));
     status = exit_status (e.status);
     edges_clear (&e);

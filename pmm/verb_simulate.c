@@ -7,9 +7,10 @@
 #include <string.h>
 
 #ifdef HAVE_COMPARISON
-#include "compare/throughput/across.h"
-#include "compare/throughput/carry.h"
+#include "compare/throughput/measured.h"
 #endif
+#include "core/rate/across.h"
+#include "core/rate/carry.h"
 #include "core/samples/simulate.h"
 #include "ibquery/snapshot.h"
 #include "ibquery/spread.h"

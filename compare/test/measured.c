@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rates of flows to a series and back, and series that are none of flows. */
 #include "config.h"
-#include "compare/throughput/carry.h"
+#include "compare/throughput/measured.h"
 
 #include <math.h>
 #include <stdlib.h>

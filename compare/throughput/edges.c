@@ -6,9 +6,11 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "compare/throughput/carry.h"
+#include "compare/throughput/measured.h"
 #include "core/linear/stats.h"
+#include "report/rates.h"
 #include "util/alloc.h"
+#include "util/json.h"
 #include "util/sort.h"
 #include "util/text.h"
 
@@ -328,4 +330,79 @@ void edges_clear (struct edges *e)
     free (e->node);
     free (e->sw);
     *e = (struct edges){ 0 };
+}
+
+/*
+ * The report
+ */
+
+static void print_share (double share, FILE *fp)
+{
+    if (isnan (share))
+        fprintf (fp, " %8s", "-");
+    else
+        fprintf (fp, " %8.0f", 100 * share);
+}
+
+int edges_text (const struct edges *e, FILE *fp, struct error *err)
+{
+    fprintf (fp, "pmm: %s: %s at %zu switches, exchanges of %s\n",
+             verdict_status_name (e->status), COUNTED (e->nnodes, "node"),
+             e->nswitches, COUNTED (e->length, "byte"));
+    for (size_t i = 0; i < e->nsaid; i++)
+        fprintf (fp, "pmm: %s\n", e->said[i]);
+    fprintf (fp, "%-20s %8s %8s %8s %8s %8s  Gb/s each way\n", "# switch",
+             "nodes", "edges", "at once", "carried", "share, %");
+    for (size_t i = 0; i < e->nswitches; i++) {
+        const struct edges_switch *w = &e->sw[i];
+        double sum = 0;
+
+        for (size_t k = w->first; k < w->first + w->n; k++)
+            sum += e->node[k].rate;
+        fprintf (fp, "%-20s %8zu", w->name, w->n);
+        rates_print (sum, fp);
+        fprintf (fp, " %8.1f", w->at_once);
+        rates_print (w->through, fp);
+        print_share (w->share, fp);
+        fputc ('\n', fp);
+    }
+    fprintf (fp, "%-20s %8s %8s\n", "# node", "edge", "share, %");
+    for (size_t i = 0; i < e->nswitches; i++)
+        for (size_t k = 0; k < e->sw[i].n; k++) {
+            const struct edges_node *x = &e->node[e->sw[i].first + k];
+
+            fprintf (fp, "%-20s", x->label);
+            rates_print (x->rate, fp);
+            print_share (edges_share (x), fp);
+            fprintf (fp, "  %s\n", e->sw[i].name);
+        }
+    return ferror (fp) ? error_errno (err, "output") : 0;
+}
+
+int edges_json (const struct edges *e, FILE *fp, struct error *err)
+{
+    json_t *switches = json_array (), *said = json_array ();
+
+    for (size_t i = 0; i < e->nsaid; i++)
+        json_add (said, json_string (e->said[i]));
+    for (size_t i = 0; i < e->nswitches; i++) {
+        const struct edges_switch *w = &e->sw[i];
+        json_t *nodes = json_array ();
+
+        for (size_t k = w->first; k < w->first + w->n; k++) {
+            const struct edges_node *x = &e->node[k];
+
+            json_add (nodes, json_pack (
+                "{s:s, s:o, s:o}", "node", x->label, "edge_gbps",
+                rates_gbps (x->rate), "share", number_json (edges_share (x))));
+        }
+        json_add (switches, json_pack (
+            "{s:s, s:o, s:f, s:o, s:o}", "name", w->name, "nodes", nodes,
+            "at_once", w->at_once, "carried_gbps", rates_gbps (w->through), "share",
+            number_json (w->share)));
+    }
+    return json_write_file ("rates", NULL, json_pack (
+        "{s:s, s:I, s:o, s:o}", "status", verdict_status_name (e->status),
+        "length", (json_int_t)e->length, "said", said, "switches", switches),
+        fp, err);
 }

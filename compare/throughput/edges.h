@@ -12,7 +12,7 @@
  * slow at that time is a remark of its own.
  *
  * A switch without nodes, and the cables between switches, are not judged: that
- * takes flows of a plan (carry.h). Source: A. Bufe, "Automatic Analysis of a
+ * takes flows of a plan (core/rate/carry.h). Source: A. Bufe, "Automatic Analysis of a
  * Supercomputer's Topology and Performance Characteristics", 2014.
  */
 #ifndef COMPARE_EDGES_H
@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "compare/series/series.h"
 #include "core/judge/verdict.h"
@@ -92,5 +93,9 @@ static inline double edges_share (const struct edges_node *x)
 {
     return x->allowed > 0 ? x->got / x->allowed : NAN;
 }
+
+/* Write them as text, or JSON of kind "rates". Return 0, or -1 with err. */
+int edges_text (const struct edges *e, FILE *fp, struct error *err);
+int edges_json (const struct edges *e, FILE *fp, struct error *err);
 
 #endif /* COMPARE_EDGES_H */

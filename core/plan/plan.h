@@ -51,7 +51,7 @@ struct plan_rules {
      */
     bool schedule;
     /* Probes are flows, and rounds fill links, as described in
-     * throughput/flows.h, which also checks them. There are no basis rounds;
+     * rate/flows.h, which also checks them. There are no basis rounds;
      * targets are links that are filled, or that are not.
      */
     bool flows;

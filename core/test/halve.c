@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Halve: against all subsets. */
 #include "config.h"
-#include "compare/throughput/cut.h"
+#include "core/rate/cut.h"
 
 #include "tests/tap.h"
 #include "util/rng.h"

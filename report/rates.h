@@ -2,18 +2,18 @@
 /* Reports of rates: what links carried compared with what they should; what
  * switches and halves can carry at most.
  */
-#ifndef COMPARE_RATES_H
-#define COMPARE_RATES_H
+#ifndef REPORT_RATES_H
+#define REPORT_RATES_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "core/judge/verdict.h"
-#include "compare/throughput/carry.h"
-#include "compare/throughput/cut.h"
-#include "compare/throughput/edges.h"
+#include "core/rate/carry.h"
+#include "core/rate/cut.h"
 #include "ibquery/fabric.h"
 #include "util/error.h"
 
@@ -33,6 +33,13 @@ struct rates_report {
     bool complete;                 /* as the series says */
 };
 
+/* The switches that the set's paths cross, with the most that each can carry: *n
+ * of them, in an array that the caller frees. NULL with err.
+ */
+struct rates_switch *rates_switches (const struct fabric *f,
+                                     struct pathset *ps, size_t *n,
+                                     struct error *err);
+
 /* FAIL if a link is slow; else UNKNOWN if flows were lost, nothing was measured
  * or the series is not complete; else WARN if flows are slow that no link
  * explains, or if the usual rate is much less than nominal.
@@ -46,8 +53,8 @@ enum verdict_status rates_status (const struct rates_report *r);
 int rates_text (const struct rates_report *r, FILE *fp, struct error *err);
 int rates_json (const struct rates_report *r, FILE *fp, struct error *err);
 
-/* The same of switches by the edges of their nodes. */
-int rates_edges_text (const struct edges *e, FILE *fp, struct error *err);
-int rates_edges_json (const struct edges *e, FILE *fp, struct error *err);
+/* A rate as Gb/s: in a column, a dash if it is not known; with three decimals. */
+void rates_print (double rate, FILE *fp);
+json_t *rates_gbps (double rate);
 
-#endif /* COMPARE_RATES_H */
+#endif /* REPORT_RATES_H */

@@ -4,8 +4,8 @@
  * Computed from the trees of all endpoints (paths/tree); cost: n times the size
  * of a tree.
  */
-#ifndef COMPARE_ACROSS_H
-#define COMPARE_ACROSS_H
+#ifndef CORE_ACROSS_H
+#define CORE_ACROSS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,4 +61,4 @@ int across_draw (struct across *a, struct pathset *ps, const double *rate,
 
 void across_clear (struct across *a);
 
-#endif /* COMPARE_ACROSS_H */
+#endif /* CORE_ACROSS_H */

@@ -10,8 +10,8 @@
  * across these halves by the tables, max-min fair, all at once (Hoefler,
  * Schneider, Lumsdaine, "Multistage switches are not crossbars", 2008).
  */
-#ifndef COMPARE_CUT_H
-#define COMPARE_CUT_H
+#ifndef CORE_CUT_H
+#define CORE_CUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,4 +70,4 @@ enum { HALVE_SUM_MAX = 1 << 22 }; /* of all weights */
 int halve (const uint32_t *weight, size_t n, bool *second, uint32_t *sum,
            struct error *err);
 
-#endif /* COMPARE_CUT_H */
+#endif /* CORE_CUT_H */

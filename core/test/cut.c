@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What goes through switches, and between halves. */
 #include "config.h"
-#include "compare/throughput/cut.h"
+#include "core/rate/cut.h"
 
 #include <math.h>
 
 #include "core/test/treenet.h"
-#include "compare/throughput/across.h"
+#include "core/rate/across.h"
 #include "tests/tap.h"
 
 static const double GIGA = 1e9;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Max-min fair rates: by hand, and by what they are defined by. */
 #include "config.h"
-#include "compare/throughput/carry.h"
+#include "core/rate/carry.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -3,14 +3,14 @@
  * nominal rates and what flows get where they share links (fair_rates).
  */
 #include "config.h"
-#include "compare/throughput/flows.h"
+#include "core/rate/flows.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/throughput/across.h"
-#include "compare/throughput/carry.h"
+#include "core/rate/across.h"
+#include "core/rate/carry.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "compare/throughput/rates.h"
+#include "report/rates.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/rate/across.h"
+#include "util/alloc.h"
 #include "util/json.h"
 #include "util/text.h"
 
@@ -15,6 +17,40 @@ enum { SUSPECTS_SHOWN = 8, NAME_BYTES = 2 * FABRIC_NAME_MAX };
 static double nominal (const struct fabric *f, size_t link)
 {
     return fabric_network (f)->link[link].rate;
+}
+
+struct rates_switch *rates_switches (const struct fabric *f,
+                                     struct pathset *ps, size_t *n,
+                                     struct error *err)
+{
+    const struct network *net = fabric_network (f);
+    bool *used = xcalloc (net->nswitches, sizeof (*used));
+    struct rates_switch *sw = xcalloc (net->nswitches, sizeof (*sw));
+    double *rate = across_rates (ps);
+    size_t m;
+    const uint32_t *link = pathset_links (ps, &m, err);
+    int rc = link ? 0 : -1;
+
+    *n = 0;
+    for (size_t i = 0; rc == 0 && i < m; i++)
+        for (int k = 0; k < 2; k++)
+            if (net->link[link[i]].end[k] != NETWORK_NONE)
+                used[net->link[link[i]].end[k]] = true;
+    for (uint32_t i = 0; rc == 0 && i < net->nswitches; i++) {
+        if (!used[i])
+            continue;
+        sw[*n].node = i;
+        rc = through_switch (ps, i, rate, &sw[*n].through, err);
+        if (!across_known (ps))
+            sw[*n].through.rate = 0;
+        ++*n;
+    }
+    free (used);
+    free (rate);
+    if (rc == 0)
+        return sw;
+    free (sw);
+    return NULL;
 }
 
 /* Whether the usual rate is far below nominal; false if no rate is known. */
@@ -130,8 +166,7 @@ static void print_finding (const struct rates_report *r,
     }
 }
 
-/* Gb/s; a dash if it is not known. */
-static void print_rate (double rate, FILE *fp)
+void rates_print (double rate, FILE *fp)
 {
     if (rate > 0)
         fprintf (fp, " %8.1f", rate / GIGA);
@@ -159,8 +194,8 @@ static void print_measured (const struct rates_report *r, FILE *fp)
         uint32_t node = r->sw[i].node;
 
         fprintf (fp, "%016jx    ", (uintmax_t)r->fabric->node[node].guid);
-        print_rate (r->sw[i].through.rate, fp);
-        print_rate (c->through[node], fp);
+        rates_print (r->sw[i].through.rate, fp);
+        rates_print (c->through[node], fp);
         fprintf (fp, "  %s\n", switch_name (r->fabric, node, a));
     }
     fprintf (fp, "%-20s %8s %8s %8s %8s %8s  Gb/s, of what was offered\n",
@@ -169,10 +204,10 @@ static void print_measured (const struct rates_report *r, FILE *fp)
         if (!is_measured (&c->link[l]))
             continue;
         fprintf (fp, "%-20s", r->fabric->link[l].id);
-        print_rate (nominal (r->fabric, l), fp);
+        rates_print (nominal (r->fabric, l), fp);
         for (int way = 0; way < 2; way++) {
-            print_rate (c->link[l].carried[way], fp);
-            print_rate (c->link[l].offered[way], fp);
+            rates_print (c->link[l].carried[way], fp);
+            rates_print (c->link[l].offered[way], fp);
         }
         ends (r->fabric, l, a, b);
         fprintf (fp, "  %s -- %s\n", a, b);
@@ -206,55 +241,11 @@ int rates_text (const struct rates_report *r, FILE *fp, struct error *err)
     return ferror (fp) ? error_errno (err, "output") : 0;
 }
 
-static void print_share (double share, FILE *fp)
-{
-    if (isnan (share))
-        fprintf (fp, " %8s", "-");
-    else
-        fprintf (fp, " %8.0f", 100 * share);
-}
-
-int rates_edges_text (const struct edges *e, FILE *fp, struct error *err)
-{
-    fprintf (fp, "pmm: %s: %s at %zu switches, exchanges of %s\n",
-             verdict_status_name (e->status), COUNTED (e->nnodes, "node"),
-             e->nswitches, COUNTED (e->length, "byte"));
-    for (size_t i = 0; i < e->nsaid; i++)
-        fprintf (fp, "pmm: %s\n", e->said[i]);
-    fprintf (fp, "%-20s %8s %8s %8s %8s %8s  Gb/s each way\n", "# switch",
-             "nodes", "edges", "at once", "carried", "share, %");
-    for (size_t i = 0; i < e->nswitches; i++) {
-        const struct edges_switch *w = &e->sw[i];
-        double sum = 0;
-
-        for (size_t k = w->first; k < w->first + w->n; k++)
-            sum += e->node[k].rate;
-        fprintf (fp, "%-20s %8zu", w->name, w->n);
-        print_rate (sum, fp);
-        fprintf (fp, " %8.1f", w->at_once);
-        print_rate (w->through, fp);
-        print_share (w->share, fp);
-        fputc ('\n', fp);
-    }
-    fprintf (fp, "%-20s %8s %8s\n", "# node", "edge", "share, %");
-    for (size_t i = 0; i < e->nswitches; i++)
-        for (size_t k = 0; k < e->sw[i].n; k++) {
-            const struct edges_node *x = &e->node[e->sw[i].first + k];
-
-            fprintf (fp, "%-20s", x->label);
-            print_rate (x->rate, fp);
-            print_share (edges_share (x), fp);
-            fprintf (fp, "  %s\n", e->sw[i].name);
-        }
-    return ferror (fp) ? error_errno (err, "output") : 0;
-}
-
 /*
  * JSON
  */
 
-/* Gb/s with three decimals. */
-static json_t *gbps (double rate)
+json_t *rates_gbps (double rate)
 {
     return rate > 0 ? json_real (round (rate / GIGA * 1000) / 1000)
                     : json_null ();
@@ -277,9 +268,9 @@ static json_t *switches_json (const struct rates_report *r)
                           "name", switch_name (r->fabric, node, name),
                           "subtrees", (json_int_t)t->subtrees, "halves",
                           (int)t->ports[0], (int)t->ports[1], "most_gbps",
-                          gbps (t->rate));
+                          rates_gbps (t->rate));
         if (r->carry)
-            json_put (json, "through_gbps", gbps (r->carry->through[node]));
+            json_put (json, "through_gbps", rates_gbps (r->carry->through[node]));
         json_add (out, json);
     }
     return out;
@@ -300,9 +291,9 @@ static json_t *links_json (const struct rates_report *r)
             "{s:s, s:s, s:o, s:[o, o], s:[o, o], s:[i, i], s:b}",
             "id", of->id,
             "kind", of->kind == LINK_HOST ? "host" : "switch",
-            "nominal_gbps", gbps (most),
-            "offered_gbps", gbps (l->offered[0]), gbps (l->offered[1]),
-            "carried_gbps", gbps (l->carried[0]), gbps (l->carried[1]),
+            "nominal_gbps", rates_gbps (most),
+            "offered_gbps", rates_gbps (l->offered[0]), rates_gbps (l->offered[1]),
+            "carried_gbps", rates_gbps (l->carried[0]), rates_gbps (l->carried[1]),
             "rounds", (int)l->rounds[0], (int)l->rounds[1],
             "filled", most > 0 && fmax (l->offered[0], l->offered[1])
                                       >= most * (1 - 1e-6)));
@@ -334,9 +325,9 @@ static json_t *findings_json (const struct rates_report *r)
             "kind", kind (r->fabric, f),
             "suspects", suspects,
             "nodes", nodes,
-            "nominal_gbps", gbps (nominal (r->fabric, f->link[0])),
-            "offered_gbps", gbps (l->offered[worse (l)]),
-            "carried_gbps", gbps (l->carried[worse (l)]),
+            "nominal_gbps", rates_gbps (nominal (r->fabric, f->link[0])),
+            "offered_gbps", rates_gbps (l->offered[worse (l)]),
+            "carried_gbps", rates_gbps (l->carried[worse (l)]),
             "flows", (json_int_t)f->flows,
             "share", f->share));
     }
@@ -373,36 +364,8 @@ int rates_json (const struct rates_report *r, FILE *fp, struct error *err)
                    : json_pack (
                        "{s:{s:[i, i], s:o, s:o}, s:o}", "bisection", "halves",
                        (int)r->cut.ports[0], (int)r->cut.ports[1],
-                       "at_most_gbps", gbps (r->cut.most), "effective_gbps",
-                       gbps (r->cut.effective), "switches", switches_json (r));
+                       "at_most_gbps", rates_gbps (r->cut.most), "effective_gbps",
+                       rates_gbps (r->cut.effective), "switches", switches_json (r));
 
     return json_write_file ("rates", r->fabric->hash, rest, fp, err);
-}
-
-int rates_edges_json (const struct edges *e, FILE *fp, struct error *err)
-{
-    json_t *switches = json_array (), *said = json_array ();
-
-    for (size_t i = 0; i < e->nsaid; i++)
-        json_add (said, json_string (e->said[i]));
-    for (size_t i = 0; i < e->nswitches; i++) {
-        const struct edges_switch *w = &e->sw[i];
-        json_t *nodes = json_array ();
-
-        for (size_t k = w->first; k < w->first + w->n; k++) {
-            const struct edges_node *x = &e->node[k];
-
-            json_add (nodes, json_pack (
-                "{s:s, s:o, s:o}", "node", x->label, "edge_gbps",
-                gbps (x->rate), "share", number_json (edges_share (x))));
-        }
-        json_add (switches, json_pack (
-            "{s:s, s:o, s:f, s:o, s:o}", "name", w->name, "nodes", nodes,
-            "at_once", w->at_once, "carried_gbps", gbps (w->through), "share",
-            number_json (w->share)));
-    }
-    return json_write_file ("rates", NULL, json_pack (
-        "{s:s, s:I, s:o, s:o}", "status", verdict_status_name (e->status),
-        "length", (json_int_t)e->length, "said", said, "switches", switches),
-        fp, err);
 }

@@ -7,7 +7,7 @@
  * limit it.
  */
 #include "config.h"
-#include "compare/throughput/across.h"
+#include "core/rate/across.h"
 
 #include <math.h>
 #include <stdlib.h>

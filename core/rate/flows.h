@@ -19,8 +19,8 @@
  * few other links, so a slow link further up does not limit them. Further loads
  * use other endpoints if there are any.
  */
-#ifndef COMPARE_FLOWS_H
-#define COMPARE_FLOWS_H
+#ifndef CORE_FLOWS_H
+#define CORE_FLOWS_H
 
 #include "core/paths/paths.h"
 #include "core/plan/plan.h"
@@ -46,4 +46,4 @@ struct plan *flows_make (struct pathset *ps, const struct flows_options *opts,
 int flows_check (struct pathset *ps, const struct plan *plan,
                  struct error *err);
 
-#endif /* COMPARE_FLOWS_H */
+#endif /* CORE_FLOWS_H */

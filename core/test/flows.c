@@ -3,7 +3,7 @@
  * rates make of them, and plans that the checker is to refuse.
  */
 #include "config.h"
-#include "compare/throughput/flows.h"
+#include "core/rate/flows.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "core/plan/plan.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
-#include "compare/throughput/across.h"
-#include "compare/throughput/carry.h"
+#include "core/rate/across.h"
+#include "core/rate/carry.h"
 #include "tests/tap.h"
 
 static const double GIGA = 1e9;

@@ -11,14 +11,14 @@
  * rate by max-min fairness, independently of other links.
  */
 #include "config.h"
-#include "compare/throughput/flows.h"
+#include "core/rate/flows.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/throughput/across.h"
-#include "compare/throughput/carry.h"
+#include "core/rate/across.h"
+#include "core/rate/carry.h"
 #include "util/alloc.h"
 #include "util/map.h"
 #include "util/rng.h"

@@ -5,14 +5,14 @@
  * Rates are whole bits per second, so nothing is rounded.
  */
 #include "config.h"
-#include "compare/throughput/cut.h"
+#include "core/rate/cut.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/throughput/carry.h"
+#include "core/rate/carry.h"
 #include "util/alloc.h"
 #include "util/rng.h"
 #include "util/sort.h"

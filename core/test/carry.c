@@ -3,7 +3,7 @@
  * are max-min fair, and are to be named.
  */
 #include "config.h"
-#include "compare/throughput/carry.h"
+#include "core/rate/carry.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
-#include "compare/throughput/across.h"
-#include "compare/throughput/flows.h"
+#include "core/rate/across.h"
+#include "core/rate/flows.h"
 #include "tests/tap.h"
 
 static const double GIGA = 1e9;
