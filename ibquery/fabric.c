@@ -43,7 +43,7 @@ struct fabric *fabric_create (void)
     return xcalloc (1, sizeof (struct fabric));
 }
 
-static void free_strings (char **v, size_t n)
+static void free_fabric_strings (char **v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         free (v[i]);
@@ -69,8 +69,8 @@ void fabric_destroy (struct fabric *f)
     }
     for (size_t i = 0; i < f->nhosts; i++)
         free (f->host[i].name);
-    free_strings (f->class_name, f->nclasses);
-    free_strings (f->warning, f->nwarnings);
+    free_fabric_strings (f->class_name, f->nclasses);
+    free_fabric_strings (f->warning, f->nwarnings);
     walk_destroy (f->walk);
     free (f->source);
     for (size_t i = 0; i < f->nports; i++)
@@ -356,13 +356,13 @@ void fabric_warn (struct fabric *f, const char *fmt, ...)
     f->warning[f->nwarnings++] = text_clean (xstrdup (text));
 }
 
-static int compare_nodes (const void *a, const void *b)
+static int compare_nodes_by_guid (const void *a, const void *b)
 {
     return util_compare (((const struct fabric_node *)a)->guid,
                          ((const struct fabric_node *)b)->guid);
 }
 
-static int compare_links (const void *a, const void *b)
+static int compare_links_by_port (const void *a, const void *b)
 {
     return util_compare (((const struct fabric_link *)a)->a,
                          ((const struct fabric_link *)b)->a);
@@ -376,7 +376,7 @@ static void sort (struct fabric *f)
     size_t np = 0;
 
     if (f->nnodes > 0)
-        qsort (f->node, f->nnodes, sizeof (*f->node), compare_nodes);
+        qsort (f->node, f->nnodes, sizeof (*f->node), compare_nodes_by_guid);
     for (size_t i = 0; i < f->nnodes; i++) {
         struct fabric_node *n = &f->node[i];
         uint32_t first = n->first_port;
@@ -399,7 +399,7 @@ static void sort (struct fabric *f)
         l->b = a < b ? b : a;
     }
     if (f->nlinks > 0)
-        qsort (f->link, f->nlinks, sizeof (*f->link), compare_links);
+        qsort (f->link, f->nlinks, sizeof (*f->link), compare_links_by_port);
     for (size_t i = 0; i < f->nlinks; i++) {
         struct fabric_link *l = &f->link[i];
         const struct fabric_port *p = &f->port[l->a];
@@ -412,8 +412,8 @@ static void sort (struct fabric *f)
 }
 
 /* owner[LID]: the node with this LID in a subnet, or FABRIC_NONE. */
-static uint32_t *find_lids (const struct fabric *f, unsigned int subnet,
-                            struct error *err)
+static uint32_t *find_lid_owners (const struct fabric *f, unsigned int subnet,
+                                  struct error *err)
 {
     size_t size = (FABRIC_MAX_LID + 1) * sizeof (uint32_t);
     uint32_t *owner = memset (xarray (size, 1), 0xff, size);
@@ -452,7 +452,7 @@ static unsigned int other_lids (const struct fabric *f, uint32_t endpoint)
 /* List every endpoint with each of its LIDs. LIDs are unique, so there are no
  * more ends than LIDs.
  */
-static void list_ends (struct fabric *f)
+static void list_fabric_ends (struct fabric *f)
 {
     size_t n = f->nendpoints;
 
@@ -526,7 +526,7 @@ static uint8_t cage_of (const struct fabric *f, const struct fabric_link *l,
 }
 
 /* What the ends of a link that measure its round trip say, on average. */
-static double lrtl_of (const struct fabric *f, const struct fabric_link *l)
+static double link_lrtl (const struct fabric *f, const struct fabric_link *l)
 {
     uint32_t a = f->port[l->a].lrtl, b = f->port[l->b].lrtl;
 
@@ -557,7 +557,7 @@ static uint32_t classify_link (struct fabric *f, struct fabric_link *l,
         .end = { a_switch ? a - f->node : NETWORK_NONE,
                  b_switch ? b - f->node : NETWORK_NONE },
         .cage = { cage_of (f, l, l->a), cage_of (f, l, l->b) },
-        .lrtl = lrtl_of (f, l),
+        .lrtl = link_lrtl (f, l),
         .rate = rates_data_bits (&rate),
         .host = host == FABRIC_NONE ? NULL : f->host[host].name,
     };
@@ -657,7 +657,7 @@ static void hash (struct fabric *f, const uint32_t *owner)
  */
 
 /* Sorts pointers to names, so that equal ones are next to each other. */
-static int compare_called (const void *a, const void *b)
+static int compare_name_strings (const void *a, const void *b)
 {
     return strcmp (**(char ***)a, **(char ***)b);
 }
@@ -671,12 +671,12 @@ void fabric_tell_apart (const struct fabric *f, char **name,
 
     for (size_t i = 0; i < n; i++)
         v[i] = &name[i];
-    qsort (v, n, sizeof (*v), compare_called);
+    qsort (v, n, sizeof (*v), compare_name_strings);
     for (size_t k = 0; k < n; k++) {
         size_t i = v[k] - name;
 
-        if ((k > 0 && compare_called (&v[k - 1], &v[k]) == 0)
-            || (k + 1 < n && compare_called (&v[k], &v[k + 1]) == 0))
+        if ((k > 0 && compare_name_strings (&v[k - 1], &v[k]) == 0)
+            || (k + 1 < n && compare_name_strings (&v[k], &v[k + 1]) == 0))
             longer[i] = xasprintf ("%.*s-%016" PRIx64,
                                    FABRIC_NAME_MAX - 1 - AFTER, name[i],
                                    f->node[node[i]].guid);
@@ -719,12 +719,12 @@ int fabric_finish (struct fabric *f, struct error *err)
     sort (f);
     name_nodes (f);
     for (size_t s = f->nsubnets; s-- > 1; free (owner))
-        if (!(owner = find_lids (f, s, err)))
+        if (!(owner = find_lid_owners (f, s, err)))
             return -1;
-    if (!(owner = find_lids (f, 0, err)))
+    if (!(owner = find_lid_owners (f, 0, err)))
         return -1;
     hosts_find (f);
-    list_ends (f);
+    list_fabric_ends (f);
     levels_find (f);
     classify (f);
     if (f->nsubnets == 0)
@@ -734,7 +734,7 @@ int fabric_finish (struct fabric *f, struct error *err)
     return 0;
 }
 
-static int compare_host (const void *name, const void *host)
+static int compare_host_name (const void *name, const void *host)
 {
     return strcmp (name, ((const struct fabric_host *)host)->name);
 }
@@ -744,7 +744,7 @@ uint32_t fabric_find_host (const struct fabric *f, const char *name)
     const struct fabric_host *h
         = f->nhosts == 0 ? NULL
                          : bsearch (name, f->host, f->nhosts,
-                                    sizeof (*f->host), compare_host);
+                                    sizeof (*f->host), compare_host_name);
 
     return h ? h - f->host : FABRIC_NONE;
 }

@@ -25,7 +25,7 @@ struct rail {
     bool named; /* named by its description */
 };
 
-static int compare_rails (const void *a, const void *b)
+static int compare_rails_by_name (const void *a, const void *b)
 {
     const struct rail *x = a, *y = b;
     int order = strcmp (x->name, y->name);
@@ -87,7 +87,7 @@ static void name_by_guid (struct rail *r, uint64_t guid)
 /* Find the connected adapter ports that belong to a host and are usable. Return
  * their number.
  */
-static size_t find_rails (struct fabric *f, struct rail *rail)
+static size_t find_host_rails (struct fabric *f, struct rail *rail)
 {
     const struct fabric_node *nameless = NULL;
     size_t n = 0, count = 0;
@@ -196,10 +196,10 @@ static char *name_rail (const struct fabric *f, const struct rail *r)
 void hosts_find (struct fabric *f)
 {
     struct rail *rail = xarray (f->nports + 1, sizeof (*rail));
-    size_t n = find_rails (f, rail);
+    size_t n = find_host_rails (f, rail);
 
     separate (f, rail, n);
-    qsort (rail, n, sizeof (*rail), compare_rails);
+    qsort (rail, n, sizeof (*rail), compare_rails_by_name);
     f->endpoint = xcalloc (n, sizeof (*f->endpoint));
     f->host = xcalloc (n, sizeof (*f->host));
     while (f->nendpoints < n) {
@@ -241,7 +241,8 @@ static uint32_t far_node (const struct fabric *f, uint32_t port)
 }
 
 /* Find the switches that have hosts. Return their number. */
-static size_t find_places (const struct fabric *f, struct switch_ends *place)
+static size_t find_host_switches (const struct fabric *f,
+                                  struct switch_ends *place)
 {
     size_t n = 0;
 
@@ -297,7 +298,7 @@ void levels_find (struct fabric *f)
 {
     uint32_t *queue = xarray (f->nnodes, sizeof (*queue));
     struct switch_ends *place = xarray (f->nnodes + 1, sizeof (*place));
-    size_t tail = mark_leaves (f, place, find_places (f, place), queue);
+    size_t tail = mark_leaves (f, place, find_host_switches (f, place), queue);
 
     for (size_t head = 0; head < tail; head++) {
         const struct fabric_node *n = &f->node[queue[head]];

@@ -285,8 +285,8 @@ static int check_magic (const struct lines_format *f, const char *line,
     return 0;
 }
 
-static int read_line (struct lines_reading *r, struct words *w,
-                      struct error *err)
+static int read_keyword_line (struct lines_reading *r, struct words *w,
+                              struct error *err)
 {
     bool digit = *w->next >= '0' && *w->next <= '9';
     const char *name = w->keyword = digit ? "" : words_next (w);
@@ -333,8 +333,8 @@ static int check_end (const struct lines_reading *r,
 }
 
 /* Read all lines of the text, which ends in a NUL. */
-static int read_all (struct lines_reading *r, char *text, size_t len,
-                     struct error *err)
+static int read_keyword_lines (struct lines_reading *r, char *text, size_t len,
+                               struct error *err)
 {
     char *end = text + len, *newline;
     struct digest digest;
@@ -358,7 +358,7 @@ static int read_all (struct lines_reading *r, char *text, size_t len,
         if (strncmp (p, "end ", 4) == 0)
             return check_end (r, &digest, p + 4, newline + 1 == end, err);
         digest_bytes (&digest, p, length);
-        if (r->number > 1 && read_line (r, &words, err) < 0)
+        if (r->number > 1 && read_keyword_line (r, &words, err) < 0)
             return -1;
     }
     return error_input (err, "the file is cut short");
@@ -375,7 +375,7 @@ int lines_read (FILE *fp, const char *name, const struct lines_format *format,
 
     if (!text)
         return error_prefix (err, "%s", name);
-    rc = read_all (&r, text, len, err);
+    rc = read_keyword_lines (&r, text, len, err);
     if (rc == 0)
         rc = finish (arg, err);
     if (rc < 0)

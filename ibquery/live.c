@@ -59,8 +59,8 @@ static bool job_number (const struct live_job *job, uint64_t *id)
 /* Create the directory if it is missing. The caller closes p->dir and frees
  * p->path in both cases.
  */
-static int enter (struct live_place *p, const char *path,
-                  const struct live_job *job, struct error *err)
+static int open_live_directory (struct live_place *p, const char *path,
+                                const struct live_job *job, struct error *err)
 {
     const char *slash = strrchr (path, '/'), *name;
     uint64_t id;
@@ -90,7 +90,7 @@ static int enter (struct live_place *p, const char *path,
 /* Whether the last attempt was long enough ago, or has a time in the future.
  * The clock of files may be slightly ahead of time (), which counts ticks.
  */
-static bool is_due (int lock)
+static bool is_live_read_due (int lock)
 {
     struct stat st;
     time_t now = time (NULL);
@@ -101,7 +101,8 @@ static bool is_due (int lock)
 }
 
 /* Record the time of an attempt to read everything. */
-static int note (const struct live_place *p, int lock, struct error *err)
+static int record_read_attempt (const struct live_place *p, int lock,
+                                struct error *err)
 {
     if (pwrite (lock, "tried\n", 6, 0) == 6)
         return 0;
@@ -109,8 +110,8 @@ static int note (const struct live_place *p, int lock, struct error *err)
 }
 
 /* Begin an output; remove what a killed reader has left. */
-static int begin (const struct live_place *p, const struct live_output *o,
-                  struct error *err)
+static int create_live_output (const struct live_place *p,
+                               const struct live_output *o, struct error *err)
 {
     int out;
 
@@ -127,7 +128,7 @@ static int begin (const struct live_place *p, const struct live_output *o,
 }
 
 /* Whether the reader ends successfully and in time. */
-static bool reads (pid_t pid)
+static bool reader_succeeds (pid_t pid)
 {
     int status;
 
@@ -147,8 +148,9 @@ static bool reads (pid_t pid)
 /* Run the reader, wait for it to end and publish its result. After a failure
  * the caller removes the temporary file.
  */
-static bool publish (const struct live_place *p, const struct live_output *o,
-                     const char *const *argv, int out)
+static bool publish_live_output (const struct live_place *p,
+                                 const struct live_output *o,
+                                 const char *const *argv, int out)
 {
     char *const env[] = { NULL };
     pid_t pid = fork ();
@@ -163,18 +165,19 @@ static bool publish (const struct live_place *p, const struct live_output *o,
             execve (argv[0], (char *const *)argv, env);
         _exit (127);
     }
-    good = pid > 0 && reads (pid) && fsync (out) == 0
+    good = pid > 0 && reader_succeeds (pid) && fsync (out) == 0
            && renameat (p->dir, o->temp, p->dir, o->name) == 0;
     close (out);
     return good;
 }
 
-static void read_all (const struct live_place *p, const char *pmm, int out)
+static void read_live_fabric (const struct live_place *p, const char *pmm,
+                              int out)
 {
     const char *const argv[]
         = { pmm, "fabric", "read", "--smps", LIVE_SMPS, NULL };
 
-    if (!publish (p, &p->all, argv, out))
+    if (!publish_live_output (p, &p->all, argv, out))
         unlinkat (p->dir, p->all.temp, 0);
 }
 
@@ -201,24 +204,25 @@ static void drop_old_parts (const struct live_place *p)
  * any time one of the two .new files exists, so that others can see it and
  * wait.
  */
-static void read_part (const struct live_place *p, const struct site *site,
-                       const char *nodes, int lock, int out)
+static void read_live_part (const struct live_place *p, const struct site *site,
+                            const char *nodes, int lock, int out)
 {
     const char *const argv[]
         = { site->pmm,      "fabric",          "read",
             "--smps",       LIVE_SMPS,         "--max-smps",
             LIVE_PART_SMPS, "--hosts",         nodes,
             "--hint",       site->live_fabric, NULL };
-    bool turn = file_lock (lock, LIVE_TIMEOUT_S * 1000) == 1 && is_due (lock);
-    bool good = turn && publish (p, &p->part, argv, out);
+    bool turn = file_lock (lock, LIVE_TIMEOUT_S * 1000) == 1
+                && is_live_read_due (lock);
+    bool good = turn && publish_live_output (p, &p->part, argv, out);
     int all = -1;
 
-    if (turn && !good && note (p, lock, NULL) == 0)
-        all = begin (p, &p->all, NULL);
+    if (turn && !good && record_read_attempt (p, lock, NULL) == 0)
+        all = create_live_output (p, &p->all, NULL);
     if (!good)
         unlinkat (p->dir, p->part.temp, 0);
     if (all >= 0)
-        read_all (p, site->pmm, all);
+        read_live_fabric (p, site->pmm, all);
     drop_old_parts (p);
 }
 
@@ -243,24 +247,25 @@ struct live_task {
 /* Take what the task needs. Return 1, 0 if it is not due or another reader has
  * its turn, -1 with err.
  */
-static int prepare (struct live_task *t, struct error *err)
+static int prepare_live_task (struct live_task *t, struct error *err)
 {
     const struct live_place *p = t->place;
 
     if ((t->lock = file_open_lock (p->dir, p->lock, err)) < 0)
         return error_prefix (err, "%s", p->path);
     fcntl (t->lock, F_SETFD, 0); /* the reader inherits it */
-    if ((!t->nodes && file_lock (t->lock, 0) != 1) || !is_due (t->lock))
+    if ((!t->nodes && file_lock (t->lock, 0) != 1)
+        || !is_live_read_due (t->lock))
         return 0;
-    if (!t->nodes && note (p, t->lock, err) < 0)
+    if (!t->nodes && record_read_attempt (p, t->lock, err) < 0)
         return -1;
-    t->out = begin (p, t->output, err);
+    t->out = create_live_output (p, t->output, err);
     return t->out < 0 ? -1 : 1;
 }
 
 /* Fork the watching process, in its own session, and do not wait for it. */
-static int start (const struct live_task *t, const struct site *site,
-                  struct error *err)
+static int start_live_task (const struct live_task *t, const struct site *site,
+                            struct error *err)
 {
     pid_t pid = fork ();
 
@@ -280,9 +285,9 @@ static int start (const struct live_task *t, const struct site *site,
     if (pid == 0) {
         program_reset_signals ();
         if (t->nodes)
-            read_part (t->place, site, t->nodes, t->lock, t->out);
+            read_live_part (t->place, site, t->nodes, t->lock, t->out);
         else
-            read_all (t->place, site->pmm, t->out);
+            read_live_fabric (t->place, site->pmm, t->out);
     }
     _exit (0);
 }
@@ -298,7 +303,7 @@ int live_request (const struct site *site, const struct live_job *job,
 
     if (!live_wanted (site))
         return 0;
-    rc = enter (&p, site->live_fabric, job, err);
+    rc = open_live_directory (&p, site->live_fabric, job, err);
     /* A part needs a snapshot that may contain the location of the nodes. */
     if (rc == 0 && *p.part.name && job->nodes && *job->nodes
         && job->nodes[0] != '@' && !*site->node_map
@@ -307,8 +312,8 @@ int live_request (const struct site *site, const struct live_job *job,
         t.nodes = job->nodes;
         t.output = &p.part;
     }
-    if (rc == 0 && (rc = prepare (&t, err)) > 0)
-        rc = start (&t, site, err);
+    if (rc == 0 && (rc = prepare_live_task (&t, err)) > 0)
+        rc = start_live_task (&t, site, err);
     if (t.out >= 0)
         close (t.out);
     if (t.lock >= 0)
@@ -320,7 +325,7 @@ int live_request (const struct site *site, const struct live_job *job,
 }
 
 /* Whether it was made in the last seconds; clocks of two hosts may differ. */
-static bool is_fresh (const struct stat *st, int64_t max_age_s)
+static bool is_live_file_fresh (const struct stat *st, int64_t max_age_s)
 {
     return time (NULL) - st->st_mtime <= max_age_s;
 }
@@ -334,7 +339,7 @@ static bool is_read (const char *path)
 
     if (asprintf (&temp, "%s.new", path) < 0)
         return false;
-    yes = lstat (temp, &st) == 0 && is_fresh (&st, LIVE_TIMEOUT_S);
+    yes = lstat (temp, &st) == 0 && is_live_file_fresh (&st, LIVE_TIMEOUT_S);
     free (temp);
     return yes;
 }
@@ -346,7 +351,7 @@ static FILE *open_fresh (const char *path, struct error *err)
     struct stat st;
 
     if (!fp || (fstat (fileno (fp), &st) == 0
-                && is_fresh (&st, LIVE_EVERY_S + LIVE_TIMEOUT_S)))
+                && is_live_file_fresh (&st, LIVE_EVERY_S + LIVE_TIMEOUT_S)))
         return fp;
     error_world (err, "%s is old: the live fabric could not be read", path);
     file_close_input (fp);

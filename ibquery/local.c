@@ -78,7 +78,7 @@ const char *local_phys_state_name (unsigned int phys_state)
 }
 
 /* Read a small file's first line, cleaned. Return 0, or -1 if there is none. */
-static int read_line (int dir, const char *path, char *buf, size_t size)
+static int read_sysfs_line (int dir, const char *path, char *buf, size_t size)
 {
     int fd = openat (dir, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
     ssize_t n;
@@ -96,12 +96,12 @@ static int read_line (int dir, const char *path, char *buf, size_t size)
 }
 
 /* The number before the colon of "4: ACTIVE"; 0: not known. */
-static unsigned int read_state (int dir, const char *path)
+static unsigned int read_sysfs_state (int dir, const char *path)
 {
     uint64_t state;
     char line[64];
 
-    if (read_line (dir, path, line, sizeof (line)) < 0)
+    if (read_sysfs_line (dir, path, line, sizeof (line)) < 0)
         return 0;
     line[strcspn (line, ":")] = '\0';
     return text_u64 (line, 1, UINT8_MAX, &state) < 0 ? 0 : (unsigned)state;
@@ -116,11 +116,12 @@ static uint64_t read_guid (int dir, const char *path, size_t skip, size_t size)
     uint16_t g[4];
     int end = 0;
 
-    if (read_line (dir, path, line, sizeof (line)) < 0
+    if (read_sysfs_line (dir, path, line, sizeof (line)) < 0
         || strlen (line) != size
         || sscanf (line + skip,
                    "%4" SCNx16 ":%4" SCNx16 ":%4" SCNx16 ":%4" SCNx16 "%n",
-                   &g[0], &g[1], &g[2], &g[3], &end) != 4
+                   &g[0], &g[1], &g[2], &g[3], &end)
+               != 4
         || end != 19 || (line[skip + 19] && line[skip + 19] != ':'))
         return 0;
     return (uint64_t)g[0] << 48 | (uint64_t)g[1] << 32 | (uint64_t)g[2] << 16
@@ -135,7 +136,7 @@ static struct rates read_rate (int dir)
     int end = 0, shorter = 0;
     struct rates rate;
 
-    if (read_line (dir, "rate", line, sizeof (line)) < 0)
+    if (read_sysfs_line (dir, "rate", line, sizeof (line)) < 0)
         return (struct rates){ 0 };
     sscanf (line, "%*[0-9.] Gb/sec (%2uX)%n", &width, &shorter);
     if (shorter == 0)
@@ -148,7 +149,7 @@ static struct rates read_rate (int dir)
                : (struct rates){ 0 };
 }
 
-static int by_place (const void *va, const void *vb)
+static int compare_local_ports (const void *va, const void *vb)
 {
     const struct local_port *a = va, *b = vb;
     int c = strcmp (a->device, b->device);
@@ -156,22 +157,22 @@ static int by_place (const void *va, const void *vb)
     return c ? c : util_compare (a->port, b->port);
 }
 
-static void read_port (int dir, struct local_port *p)
+static void read_sysfs_port (int dir, struct local_port *p)
 {
     char path[64], line[64];
 
     p->subnet = read_guid (dir, "gids/0", 0, 39);
     p->guid = read_guid (dir, "gids/0", 20, 39);
-    p->state = read_state (dir, "state");
-    p->phys_state = read_state (dir, "phys_state");
+    p->state = read_sysfs_state (dir, "state");
+    p->phys_state = read_sysfs_state (dir, "phys_state");
     p->rate = read_rate (dir);
-    if (read_line (dir, "link_layer", line, sizeof (line)) == 0)
+    if (read_sysfs_line (dir, "link_layer", line, sizeof (line)) == 0)
         p->layer = !strcmp (line, "InfiniBand") ? LAYER_INFINIBAND
                    : !strcmp (line, "Ethernet") ? LAYER_ETHERNET
                                                 : LAYER_OTHER;
     for (size_t i = 0; i < LOCAL_COUNTERS; i++) {
         snprintf (path, sizeof (path), "counters/%s", local_counters[i].file);
-        p->has[i] = read_line (dir, path, line, sizeof (line)) == 0
+        p->has[i] = read_sysfs_line (dir, path, line, sizeof (line)) == 0
                     && text_u64 (line, 0, INT64_MAX, &p->counter[i]) == 0;
     }
 }
@@ -189,7 +190,7 @@ static int open_list (int dir, const char *path, DIR **d, struct error *err)
 /* A virtual function of an adapter whose own port is here, too, or the device
  * by which the planes of an XDR port are managed.
  */
-static bool is_beside (int dir, const char *name)
+static bool is_virtual_function (int dir, const char *name)
 {
     return faccessat (dir, "device/physfn", F_OK, 0) == 0
            || !strncmp (name, "smi", 3);
@@ -226,7 +227,7 @@ static int read_device (int dir, const char *name, struct local_port *v,
     int rc, fd;
     DIR *d;
 
-    if (is_beside (dir, name)
+    if (is_virtual_function (dir, name)
         || (rc = open_list (dir, "ports", &d, err)) == 0)
         return 0;
     if (rc < 0)
@@ -238,7 +239,7 @@ static int read_device (int dir, const char *name, struct local_port *v,
             continue;
         p = (struct local_port){ .port = (unsigned)number, .node_guid = guid };
         snprintf (p.device, sizeof (p.device), "%.63s", name);
-        read_port (fd, &p);
+        read_sysfs_port (fd, &p);
         close (fd);
         if (is_unused (&p))
             continue;
@@ -275,7 +276,7 @@ int local_ports (const char *sysfs, struct local_port **v, size_t *n,
     if (rc < 0)
         error_prefix (err, "%s", sysfs);
     else
-        qsort (*v, *n, sizeof (**v), by_place);
+        qsort (*v, *n, sizeof (**v), compare_local_ports);
     if (rc < 0 || *n == 0) {
         free (*v);
         *v = NULL;
@@ -296,8 +297,9 @@ void local_traffic (const char *sysfs, const struct local_port *p,
         for (size_t k = 0; k < COUNT (format) && !t->has[i]; k++) {
             snprintf (path, sizeof (path), format[k], sysfs, p->device,
                       p->port, local_traffic_file[i]);
-            t->has[i] = read_line (AT_FDCWD, path, line, sizeof (line)) == 0
-                        && text_u64 (line, 0, INT64_MAX, &t->v[i]) == 0;
+            t->has[i]
+                = read_sysfs_line (AT_FDCWD, path, line, sizeof (line)) == 0
+                  && text_u64 (line, 0, INT64_MAX, &t->v[i]) == 0;
         }
     }
 }

@@ -38,7 +38,7 @@ static char *cut_name (char *p)
     return *p ? p : NULL;
 }
 
-static int read_line (void *of, char *line, struct error *err)
+static int read_names_line (void *of, char *line, struct error *err)
 {
     struct node_names *names = of;
     char *guid = line + strspn (line, blanks), *p, *name;
@@ -65,11 +65,12 @@ static int read_line (void *of, char *line, struct error *err)
 }
 
 /* Closes fp, which may be NULL with err set. */
-static struct node_names *load (FILE *fp, const char *path, struct error *err)
+static struct node_names *load_node_names (FILE *fp, const char *path,
+                                           struct error *err)
 {
     struct node_names *names = xcalloc (1, sizeof (*names));
 
-    if (file_each_line (fp, path, read_line, names, err) == 0)
+    if (file_each_line (fp, path, read_names_line, names, err) == 0)
         return names;
     names_destroy (names);
     return NULL;
@@ -77,13 +78,13 @@ static struct node_names *load (FILE *fp, const char *path, struct error *err)
 
 struct node_names *names_load (const char *path, struct error *err)
 {
-    return load (file_open_input (path, err), path, err);
+    return load_node_names (file_open_input (path, err), path, err);
 }
 
 struct node_names *names_load_trusted (const char *path, uid_t owner,
                                        struct error *err)
 {
-    return load (file_open_trusted (path, owner, err), path, err);
+    return load_node_names (file_open_trusted (path, owner, err), path, err);
 }
 
 void names_destroy (struct node_names *names)

@@ -28,7 +28,7 @@ struct nodemap {
     size_t n;
 };
 
-static int read_line (void *of, char *text, struct error *err)
+static int read_nodemap_line (void *of, char *text, struct error *err)
 {
     struct nodemap *map = of;
     static const char blank[] = " \t\r\n";
@@ -54,7 +54,7 @@ static int read_line (void *of, char *text, struct error *err)
     return 0;
 }
 
-static int compare (const void *a, const void *b)
+static int compare_nodemap_entries (const void *a, const void *b)
 {
     const struct nodemap_entry *x = a, *y = b;
     int order = strcmp (x->node, y->node);
@@ -63,28 +63,30 @@ static int compare (const void *a, const void *b)
 }
 
 /* Closes fp, which may be NULL with err set. */
-static struct nodemap *load (FILE *fp, const char *path, struct error *err)
+static struct nodemap *load_nodemap (FILE *fp, const char *path,
+                                     struct error *err)
 {
     struct nodemap *map = xcalloc (1, sizeof (*map));
 
-    if (file_each_line (fp, path, read_line, map, err) < 0) {
+    if (file_each_line (fp, path, read_nodemap_line, map, err) < 0) {
         nodemap_destroy (map);
         return NULL;
     }
     if (map->n > 0)
-        qsort (map->entry, map->n, sizeof (*map->entry), compare);
+        qsort (map->entry, map->n, sizeof (*map->entry),
+               compare_nodemap_entries);
     return map;
 }
 
 struct nodemap *nodemap_load (const char *path, struct error *err)
 {
-    return load (file_open_input (path, err), path, err);
+    return load_nodemap (file_open_input (path, err), path, err);
 }
 
 struct nodemap *nodemap_load_trusted (const char *path, uid_t owner,
                                       struct error *err)
 {
-    return load (file_open_trusted (path, owner, err), path, err);
+    return load_nodemap (file_open_trusted (path, owner, err), path, err);
 }
 
 void nodemap_destroy (struct nodemap *map)

@@ -126,7 +126,7 @@ void ports_watch_end (struct ports_watch *w, const char *sysfs, int64_t now_ns,
         w->own[way] += own[way] - w->since[way];
 }
 
-static const char *number (uint64_t n, char text[24])
+static const char *counter_number_text (uint64_t n, char text[24])
 {
     if (n == PORTS_UNTOLD)
         return "?";
@@ -155,8 +155,10 @@ void ports_say_traffic (const struct ports_watch *w, const char *nonce,
                                    : 0;
         fprintf (fp,
                  "pmm-traffic 1 %s %016" PRIx64 "/%u %" PRIu64 " %s %s %s\n",
-                 nonce, t.node_guid, t.port, t.ns, number (t.bytes[0], text[0]),
-                 number (t.bytes[1], text[1]), number (t.waited, text[2]));
+                 nonce, t.node_guid, t.port, t.ns,
+                 counter_number_text (t.bytes[0], text[0]),
+                 counter_number_text (t.bytes[1], text[1]),
+                 counter_number_text (t.waited, text[2]));
     }
 }
 
@@ -165,8 +167,8 @@ void ports_say_traffic (const struct ports_watch *w, const char *nonce,
 /* Split a line into words, in copy. Return their number, 0 if it is not one of
  * our lines.
  */
-static size_t split (const char *line, char copy[LINE_BYTES],
-                     const char *word[WORDS_MAX])
+static size_t split_ports_line (const char *line, char copy[LINE_BYTES],
+                                const char *word[WORDS_MAX])
 {
     char *rest = copy, *w;
     size_t n = 0;
@@ -201,7 +203,7 @@ static bool get_head (const char *const *word, const char *kind,
     return text_u64 (guid, 1, UINT64_MAX, node_guid) == 0;
 }
 
-static bool get_counter (const char *word, struct local_port *p)
+static bool parse_port_counter (const char *word, struct local_port *p)
 {
     size_t len = strcspn (word, "=");
     uint64_t value;
@@ -222,7 +224,7 @@ bool ports_parse (const char *line, const char *nonce, struct local_port *port)
     struct local_port p = { .layer = LAYER_INFINIBAND };
     const char *word[WORDS_MAX];
     char copy[LINE_BYTES];
-    size_t n = split (line, copy, word);
+    size_t n = split_ports_line (line, copy, word);
     uint64_t state, phys_state;
 
     if (n < 7 || !get_head (word, "pmm-port", nonce, &p.node_guid, &p.port)
@@ -233,7 +235,7 @@ bool ports_parse (const char *line, const char *nonce, struct local_port *port)
     p.phys_state = (unsigned int)phys_state;
     rates_parse_one (word[6], &p.rate); /* on failure it is not known */
     for (size_t i = 7; i < n; i++)
-        if (!get_counter (word[i], &p))
+        if (!parse_port_counter (word[i], &p))
             return false;
     *port = p;
     return true;
@@ -252,7 +254,7 @@ bool ports_parse_traffic (const char *line, const char *nonce,
     const char *word[WORDS_MAX];
     char copy[LINE_BYTES];
 
-    if (split (line, copy, word) != 8
+    if (split_ports_line (line, copy, word) != 8
         || !get_head (word, "pmm-traffic", nonce, &t.node_guid, &t.port)
         || text_u64 (word[4], 0, INT64_MAX, &t.ns) < 0
         || !get_bytes (word[5], &t.bytes[0])

@@ -97,7 +97,7 @@ int publish_looked (struct publish *p, struct error *err)
 /* The text of a snapshot, without when and where it was read, and with 1 for
  * each LinkRoundTripLatency, which differs from reading to reading.
  */
-static char *text_of (const struct fabric *f, size_t *len)
+static char *snapshot_text (const struct fabric *f, size_t *len)
 {
     struct fabric bare = *f;
     char nowhere[] = "", *text = NULL;
@@ -117,7 +117,7 @@ static char *text_of (const struct fabric *f, size_t *len)
     return text;
 }
 
-static bool same (const struct fabric *a, const struct fabric *b)
+static bool is_same_snapshot (const struct fabric *a, const struct fabric *b)
 {
     size_t x = 0, y = 0;
     bool equal = strcmp (a->hash, b->hash) == 0;
@@ -126,8 +126,8 @@ static bool same (const struct fabric *a, const struct fabric *b)
 
     if (!equal)
         return false;
-    s = text_of (a, &x);
-    t = text_of (b, &y);
+    s = snapshot_text (a, &x);
+    t = snapshot_text (b, &y);
     for (uint32_t i = 0; i < a->nlinks; i++)
         pairs_add (&cables, i, i);
     diff_replaced (a, b, &cables, &replaced);
@@ -139,8 +139,8 @@ static bool same (const struct fabric *a, const struct fabric *b)
     return equal;
 }
 
-static int check_fabric (const struct publish *p, const struct fabric *old,
-                         const struct fabric *f, struct error *err)
+static int check_new_fabric (const struct publish *p, const struct fabric *old,
+                             const struct fabric *f, struct error *err)
 {
     bool related = !old || old->nnodes == 0;
 
@@ -213,7 +213,7 @@ static bool is_abandoned (const char *s, const char *path)
 /* Remove the oldest snapshots and abandoned new files. It is no error if one
  * stays.
  */
-static void prune (const struct publish *p, int keep)
+static void prune_snapshots (const struct publish *p, int keep)
 {
     const char *slash = strrchr (p->path, '/');
     const char *base = slash ? slash + 1 : p->path;
@@ -243,16 +243,16 @@ int publish_put (struct publish *p, const struct fabric *old,
     struct outfile *out;
     bool equal;
 
-    if (check_fabric (p, old, f, err) < 0)
+    if (check_new_fabric (p, old, f, err) < 0)
         return -1;
-    equal = old && same (old, f);
+    equal = old && is_same_snapshot (old, f);
     if (!equal
         && ((old && keep > 0 && keep_old (p, old, err) < 0)
             || !(out = file_create_public (p->path, err))
             || file_finish (out, fabric_write (f, file_stream (out), err), err)
                    < 0))
         return -1;
-    prune (p, keep);
+    prune_snapshots (p, keep);
     p->state = (struct publish_state){ .read = time (NULL) };
     return write_state (p, err) < 0 ? -1 : !equal;
 }

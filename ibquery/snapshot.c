@@ -61,8 +61,8 @@ struct fabric_reader {
     unsigned int ngroups, next_group;
 };
 
-static int find_node (const struct fabric_reader *r, uint64_t guid,
-                      uint32_t *node, struct error *err)
+static int find_snapshot_node (const struct fabric_reader *r, uint64_t guid,
+                               uint32_t *node, struct error *err)
 {
     *node = fabric_find_node (r->f, guid);
     return *node != FABRIC_NONE
@@ -79,7 +79,7 @@ static int take_node (struct fabric_reader *r, struct words *w, uint32_t *node,
 
     if (words_guid (w, &guid, err) < 0)
         return -1;
-    return find_node (r, guid, node, err);
+    return find_snapshot_node (r, guid, node, err);
 }
 
 /* GUID/PORT */
@@ -90,10 +90,10 @@ static int take_end (struct fabric_reader *r, struct words *w, uint32_t *node,
 
     if (words_port (w, &guid, port, err) < 0)
         return -1;
-    return find_node (r, guid, node, err);
+    return find_snapshot_node (r, guid, node, err);
 }
 
-static int read_source (void *arg, struct words *w, struct error *err)
+static int read_snapshot_source (void *arg, struct words *w, struct error *err)
 {
     struct fabric_reader *r = arg;
 
@@ -102,7 +102,7 @@ static int read_source (void *arg, struct words *w, struct error *err)
     return 0;
 }
 
-static int read_time (void *arg, struct words *w, struct error *err)
+static int read_snapshot_time (void *arg, struct words *w, struct error *err)
 {
     return words_time (w, &((struct fabric_reader *)arg)->f->time, err);
 }
@@ -112,7 +112,7 @@ static int read_subnet (void *arg, struct words *w, struct error *err)
     return words_guid (w, &((struct fabric_reader *)arg)->f->subnet, err);
 }
 
-static int read_part (void *arg, struct words *w, struct error *err)
+static int read_snapshot_part (void *arg, struct words *w, struct error *err)
 {
     (void)w;
     (void)err;
@@ -133,7 +133,7 @@ static int read_warning (void *arg, struct words *w, struct error *err)
 }
 
 /* "ca", "switch" or "router" */
-static int read_node (void *arg, struct words *w, struct error *err)
+static int read_snapshot_node (void *arg, struct words *w, struct error *err)
 {
     struct fabric_reader *r = arg;
     uint64_t guid = 0, nports = 0, lid = 0;
@@ -151,7 +151,7 @@ static int read_node (void *arg, struct words *w, struct error *err)
     return node < 0 ? -1 : fabric_set_switch_lid (r->f, node, lid, err);
 }
 
-static int read_port (void *arg, struct words *w, struct error *err)
+static int read_snapshot_port (void *arg, struct words *w, struct error *err)
 {
     struct fabric_reader *r = arg;
     uint64_t guid = 0, lid = 0, lmc = 0;
@@ -208,7 +208,7 @@ static int read_lrtl (void *arg, struct words *w, struct error *err)
     return 0;
 }
 
-static int read_plug (void *arg, struct words *w, struct error *err)
+static int read_snapshot_plug (void *arg, struct words *w, struct error *err)
 {
     struct fabric_reader *r = arg;
     struct fabric_port *p;
@@ -262,7 +262,8 @@ static int take_switch (struct fabric_reader *r, struct words *w,
                               fabric_type_name ((*n)->type), (*n)->guid);
 }
 
-static int take_levels (struct words *w, uint16_t *levels, struct error *err)
+static int read_level_mask (struct words *w, uint16_t *levels,
+                            struct error *err)
 {
     uint64_t mask = 0;
 
@@ -279,13 +280,13 @@ static int read_adaptive (void *arg, struct words *w, struct error *err)
     if (take_switch (arg, w, &n, err) < 0)
         return -1;
     n->spread.known = true;
-    return take_levels (w, &n->spread.ud, err) < 0
+    return read_level_mask (w, &n->spread.ud, err) < 0
                ? -1
-               : take_levels (w, &n->spread.rc, err);
+               : read_level_mask (w, &n->spread.rc, err);
 }
 
 /* "hashed", "recovery" or "private" */
-static int read_spread (void *arg, struct words *w, struct error *err)
+static int read_snapshot_spread (void *arg, struct words *w, struct error *err)
 {
     struct fabric_node *n;
 
@@ -295,7 +296,7 @@ static int read_spread (void *arg, struct words *w, struct error *err)
         return error_input (err, "there is no adaptive line for switch "
                                  "%016" PRIx64 " above", n->guid);
     if (*w->keyword == 'h')
-        return take_levels (w, &n->spread.hashed, err);
+        return read_level_mask (w, &n->spread.hashed, err);
     *(*w->keyword == 'r' ? &n->spread.recovery : &n->spread.private_lfts)
         = true;
     return 0;
@@ -311,10 +312,10 @@ static int read_drops (void *arg, struct words *w, struct error *err)
     return take_end (r, w, &node, &port, err) < 0
                    || !(p = fabric_port_at (r->f, node, port, err))
                ? -1
-               : take_levels (w, &p->dropped, err);
+               : read_level_mask (w, &p->dropped, err);
 }
 
-static int read_state (void *arg, struct words *w, struct error *err)
+static int read_snapshot_state (void *arg, struct words *w, struct error *err)
 {
     struct fabric_reader *r = arg;
     struct fabric_port *p;
@@ -493,8 +494,8 @@ static int take_range (struct words *w, uint64_t max, const char *what,
                : is_run;
 }
 
-static int take_digits (const char *hex, int n, const char *what,
-                        uint64_t *value, struct error *err)
+static int parse_hex_digits (const char *hex, int n, const char *what,
+                             uint64_t *value, struct error *err)
 {
     static const char digits[] = "0123456789abcdef";
 
@@ -535,8 +536,9 @@ static int read_group (void *arg, struct words *w, struct error *err)
     if (len == 0 || len > 64 || *hex == '0')
         return error_input (err, "\"%.70s\" is not a set of ports", hex);
     for (size_t left = len; left > 0; left -= (left - 1) % 16 + 1)
-        if (take_digits (hex + len - left, (left - 1) % 16 + 1, "set of ports",
-                         &g.port[(left - 1) / 16], err) < 0)
+        if (parse_hex_digits (hex + len - left, (left - 1) % 16 + 1,
+                              "set of ports", &g.port[(left - 1) / 16], err)
+            < 0)
             return -1;
     for (unsigned int i = first; i <= last; i++)
         r->group[i] = g;
@@ -570,8 +572,9 @@ static int read_entries (void *arg, struct words *w, struct error *err)
                             (unsigned int)first, (unsigned int)last);
     for (unsigned int lid = first; lid <= last; lid++) {
         if ((lid == first || !run)
-            && take_digits (hex + (lid - first) * digits, digits,
-                            r->table->what, &value, err) < 0)
+            && parse_hex_digits (hex + (lid - first) * digits, digits,
+                                 r->table->what, &value, err)
+                   < 0)
             return -1;
         r->value[lid] = value;
     }
@@ -581,27 +584,27 @@ static int read_entries (void *arg, struct words *w, struct error *err)
 
 static const struct lines_keyword keywords[] = {
     { "generator", HEADER, true, false, lines_ignore },
-    { "source", HEADER, true, false, read_source },
-    { "time", HEADER, true, false, read_time },
+    { "source", HEADER, true, false, read_snapshot_source },
+    { "time", HEADER, true, false, read_snapshot_time },
     { "subnet", HEADER, true, false, read_subnet },
-    { "part", HEADER, true, false, read_part },
+    { "part", HEADER, true, false, read_snapshot_part },
     { "hash", HEADER, true, false, read_hash },
     { "warning", HEADER, false, false, read_warning },
-    { "ca", NODES, false, false, read_node },
-    { "switch", NODES, false, false, read_node },
-    { "router", NODES, false, false, read_node },
+    { "ca", NODES, false, false, read_snapshot_node },
+    { "switch", NODES, false, false, read_snapshot_node },
+    { "router", NODES, false, false, read_snapshot_node },
     { "system", NODES, false, false, read_system },
     { "product", NODES, false, false, read_product },
     { "adaptive", NODES, false, false, read_adaptive },
-    { "hashed", NODES, false, false, read_spread },
-    { "recovery", NODES, false, false, read_spread },
-    { "private", NODES, false, false, read_spread },
-    { "state", NODES, false, false, read_state },
-    { "port", NODES, false, false, read_port },
+    { "hashed", NODES, false, false, read_snapshot_spread },
+    { "recovery", NODES, false, false, read_snapshot_spread },
+    { "private", NODES, false, false, read_snapshot_spread },
+    { "state", NODES, false, false, read_snapshot_state },
+    { "port", NODES, false, false, read_snapshot_port },
     { "rates", NODES, false, false, read_rates },
     { "lrtl", NODES, false, false, read_lrtl },
     { "drops", NODES, false, false, read_drops },
-    { "plug", NODES, false, false, read_plug },
+    { "plug", NODES, false, false, read_snapshot_plug },
     { "cable", CABLES, false, false, read_cable },
     { "lft", TABLES, false, false, read_lft },
     { "groups", TABLES, false, false, read_groups },
@@ -617,7 +620,7 @@ static const struct lines_format format = {
 };
 
 /* Check that the file is complete. */
-static int finish (void *arg, struct error *err)
+static int finish_snapshot (void *arg, struct error *err)
 {
     struct fabric_reader *r = arg;
 
@@ -636,7 +639,7 @@ struct fabric *fabric_read (FILE *fp, const char *name, struct error *err)
         .value = xarray (FABRIC_MAX_LID + 1, sizeof (*r.value)),
         .group = xarray (FABRIC_MAX_GROUPS, sizeof (*r.group)),
     };
-    int rc = lines_read (fp, name, &format, finish, &r, err);
+    int rc = lines_read (fp, name, &format, finish_snapshot, &r, err);
 
     free (r.value);
     free (r.group);
@@ -647,8 +650,8 @@ struct fabric *fabric_read (FILE *fp, const char *name, struct error *err)
 }
 
 /* Read one snapshot, of a trusted owner unless that is NULL. */
-static struct fabric *load (const char *path, const uid_t *owner,
-                            struct error *err)
+static struct fabric *load_snapshot (const char *path, const uid_t *owner,
+                                     struct error *err)
 {
     FILE *fp = owner ? file_open_trusted (path, *owner, err)
                      : file_open_input (path, err);
@@ -675,7 +678,7 @@ static struct fabric *load_all (const char *paths, const uid_t *owner,
         if (n == FABRIC_MAX_SUBNETS)
             rc = error_input (err, "more than %d snapshots: %s", (int)n,
                               SHOWN (path));
-        else if (!(part[n] = load (path, owner, err)))
+        else if (!(part[n] = load_snapshot (path, owner, err)))
             rc = -1;
         else
             name[n++] = xstrdup (path);
@@ -724,8 +727,8 @@ int fabric_date (const char *paths, struct timespec *date)
 /* Write */
 
 /* Write a node, and what differs from the usual in its ports. */
-static void put_node (struct lines_out *w, const struct fabric *f,
-                      const struct fabric_node *n)
+static void write_snapshot_node (struct lines_out *w, const struct fabric *f,
+                                 const struct fabric_node *n)
 {
     static const struct port_rates none;
     const struct fabric_spread *a = &n->spread;
@@ -781,7 +784,8 @@ static void put_node (struct lines_out *w, const struct fabric *f,
     }
 }
 
-static unsigned int run (const uint32_t *v, unsigned int lid, unsigned int top)
+static unsigned int lft_run_length (const uint32_t *v, unsigned int lid,
+                                    unsigned int top)
 {
     unsigned int end = lid;
 
@@ -798,7 +802,7 @@ static void put_entries (struct lines_out *w, const uint32_t *v,
     unsigned int lid = 0;
 
     while (lid <= top) {
-        unsigned int length = run (v, lid, top), first = lid, k = 0;
+        unsigned int length = lft_run_length (v, lid, top), first = lid, k = 0;
 
         if (v[lid] == UNLISTED) {
             lid += length;
@@ -810,7 +814,7 @@ static void put_entries (struct lines_out *w, const uint32_t *v,
             continue;
         }
         while (lid <= top && v[lid] != UNLISTED) {
-            length = run (v, lid, top);
+            length = lft_run_length (v, lid, top);
             if (length * digits >= MIN_RUN || k + length * digits > MAX_HEX)
                 break;
             for (; length > 0; length--, lid++)
@@ -897,7 +901,7 @@ int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
     for (size_t i = 0; i < f->nwarnings; i++)
         lines_put (&w, "warning %s", f->warning[i]);
     for (size_t i = 0; i < f->nnodes; i++)
-        put_node (&w, f, &f->node[i]);
+        write_snapshot_node (&w, f, &f->node[i]);
     for (size_t i = 0; i < f->nlinks; i++) {
         const struct fabric_link *l = &f->link[i];
         const struct fabric_port *b = &f->port[l->b];

@@ -125,7 +125,7 @@ static void count_switch (const struct fabric *f, const struct fabric_node *n,
 /* Choose the first level that no port drops and, with `tables`, no switch
  * spreads. Return whether there is one.
  */
-static bool pick (struct spread_choice *c, bool tables)
+static bool pick_service_level (struct spread_choice *c, bool tables)
 {
     for (unsigned int i = 0; i <= SPREAD_LEVELS; i++) {
         unsigned int level = i == 0 ? c->wanted : i - 1;
@@ -168,8 +168,8 @@ int spread_choose (const struct fabric *f, struct pathset *ps, bool rc,
             count_switch (f, n, rc ? n->spread.rc : n->spread.ud, &c);
         seen[p->node] = true;
     }
-    if (!pick (&c, true))
-        pick (&c, false);
+    if (!pick_service_level (&c, true))
+        pick_service_level (&c, false);
     for (size_t i = 0; i < f->nnodes; i++) {
         const struct fabric_spread *a = &f->node[i].spread;
         uint16_t levels = (rc ? a->rc : a->ud) | a->hashed;

@@ -17,7 +17,7 @@ struct subnet_part {
     const char *name;
 };
 
-static int compare_parts (const void *a, const void *b)
+static int compare_subnet_parts (const void *a, const void *b)
 {
     const struct subnet_part *x = a, *y = b;
     int order = util_compare (x->f->subnet, y->f->subnet);
@@ -45,8 +45,9 @@ static int check_prefixes (const struct subnet_part *part, size_t n,
 /* Find or add the node of a part; no switch may be in several. Return its
  * index, or -1 with err.
  */
-static int64_t add_node (struct fabric *f, const struct fabric_node *from,
-                         const char *name, struct error *err)
+static int64_t add_subnet_node (struct fabric *f,
+                                const struct fabric_node *from,
+                                const char *name, struct error *err)
 {
     uint32_t known = fabric_find_node (f, from->guid);
     int64_t added;
@@ -72,9 +73,9 @@ static int64_t add_node (struct fabric *f, const struct fabric_node *from,
 }
 
 /* Take over a port. One without a cable may have one in another subnet. */
-static int take_port (struct fabric *f, struct fabric_port *to,
-                      struct fabric_port *from, unsigned int subnet,
-                      const char *name, struct error *err)
+static int merge_subnet_port (struct fabric *f, struct fabric_port *to,
+                              struct fabric_port *from, unsigned int subnet,
+                              const char *name, struct error *err)
 {
     const struct fabric_node *n = &f->node[to->node];
     bool known = to->lid != 0;
@@ -94,8 +95,8 @@ static int take_port (struct fabric *f, struct fabric_port *to,
     return 0;
 }
 
-static int add_part (struct fabric *f, struct subnet_part part,
-                     unsigned int subnet, struct error *err)
+static int merge_subnet_part (struct fabric *f, struct subnet_part part,
+                              unsigned int subnet, struct error *err)
 {
     struct fabric *from = part.f;
     uint32_t *node = xarray (from->nnodes, sizeof (*node)); /* in f */
@@ -103,15 +104,15 @@ static int add_part (struct fabric *f, struct subnet_part part,
 
     for (size_t i = 0; i < from->nnodes && rc == 0; i++) {
         struct fabric_node *n = &from->node[i], *to;
-        int64_t added = add_node (f, n, part.name, err);
+        int64_t added = add_subnet_node (f, n, part.name, err);
 
         if ((rc = added < 0 ? -1 : 0) < 0)
             break;
         to = &f->node[node[i] = added];
         for (unsigned int k = 0; k < n->nports && rc == 0; k++)
-            rc = take_port (f, &f->port[to->first_port + k],
-                            &from->port[n->first_port + k], subnet, part.name,
-                            err);
+            rc = merge_subnet_port (f, &f->port[to->first_port + k],
+                                    &from->port[n->first_port + k], subnet,
+                                    part.name, err);
         if (n->type != NODE_SWITCH)
             continue;
         to->lid = n->lid;
@@ -159,7 +160,7 @@ struct fabric *fabric_join (struct fabric *const *part,
 
     for (size_t i = 0; i < n; i++)
         v[i] = (struct subnet_part){ part[i], name[i] };
-    qsort (v, n, sizeof (*v), compare_parts);
+    qsort (v, n, sizeof (*v), compare_subnet_parts);
     if (rc == 0)
         rc = check_prefixes (v, n, err);
     digest_init (&d);
@@ -169,7 +170,7 @@ struct fabric *fabric_join (struct fabric *const *part,
             fabric_set_source (f, v[i].f->source, v[i].f->time);
         f->prefix[f->nsubnets++] = v[i].f->subnet;
         digest_bytes (&d, v[i].f->hash, strlen (v[i].f->hash));
-        rc = add_part (f, v[i], i, err);
+        rc = merge_subnet_part (f, v[i], i, err);
     }
     digest_hex (&d, f->hash);
     free (v);

@@ -51,7 +51,7 @@ struct fabric_walk {
     struct walk_hop hop[]; /* [nports] */
 };
 
-static uint32_t place_of (const struct fabric *f, uint32_t port)
+static uint32_t place_of_port (const struct fabric *f, uint32_t port)
 {
     uint32_t node = f->port[port].node;
 
@@ -59,7 +59,7 @@ static uint32_t place_of (const struct fabric *f, uint32_t port)
                                              : (uint32_t)f->nnodes + port;
 }
 
-static uint32_t port_of (const struct fabric *f, uint32_t end)
+static uint32_t end_port (const struct fabric *f, uint32_t end)
 {
     return f->endpoint[f->end[end].endpoint].port;
 }
@@ -68,7 +68,7 @@ static uint32_t network_subnet (const void *net, uint32_t end)
 {
     const struct fabric *f = net;
 
-    return f->port[port_of (f, end)].subnet;
+    return f->port[end_port (f, end)].subnet;
 }
 
 static int network_walk (const void *net, uint32_t from, uint32_t to,
@@ -79,13 +79,13 @@ static int network_walk (const void *net, uint32_t from, uint32_t to,
 
 static uint32_t network_place (const void *net, uint32_t end)
 {
-    return place_of (net, port_of (net, end));
+    return place_of_port (net, end_port (net, end));
 }
 
 static uint32_t network_attach (const void *net, uint32_t end, uint32_t *arc)
 {
     const struct fabric *f = net;
-    const struct walk_hop *hop = &f->walk->hop[port_of (f, end)];
+    const struct walk_hop *hop = &f->walk->hop[end_port (f, end)];
 
     *arc = hop->arc;
     return hop->place;
@@ -121,7 +121,8 @@ static uint32_t network_hop (const void *net, uint32_t place, uint32_t to,
     return hop->place;
 }
 
-static const uint8_t *distances (const struct fabric *f, uint32_t from)
+static const uint8_t *distances_to_switch (const struct fabric *f,
+                                           uint32_t from)
 {
     struct walk_near *near = &f->walk->near[from % f->walk->nnear];
     uint32_t *queue;
@@ -197,7 +198,7 @@ static size_t network_hops (const void *net, const struct traffic_class *as,
     if (attached == place)
         end = network_place (net, to);
     else if (!known)
-        near = distances (f, attached);
+        near = distances_to_switch (f, attached);
     for (unsigned int p = 1; p <= n->nports; p++) {
         hop = &f->walk->hop[n->first_port + p - 1];
         if (hop->arc == FABRIC_NONE
@@ -251,7 +252,7 @@ struct fabric_walk *walk_create (const struct fabric *f)
         if (link != FABRIC_NONE && fabric_is_up (f, &f->link[link]))
             w->hop[i] = (struct walk_hop){
                 2 * link + (f->link[link].a != i),
-                place_of (f, fabric_far_port (f, i)),
+                place_of_port (f, fabric_far_port (f, i)),
             };
     }
     for (size_t i = 0; i < f->nnodes; i++) {
@@ -354,7 +355,7 @@ int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
                  uint32_t *arc, struct error *err)
 {
     return network_subnet (f, from) == network_subnet (f, to)
-               ? fabric_walk_lid (f, port_of (f, from), f->end[to].lid, arc,
+               ? fabric_walk_lid (f, end_port (f, from), f->end[to].lid, arc,
                                   err)
                : 0;
 }

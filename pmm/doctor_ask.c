@@ -59,7 +59,7 @@ static double now_s (void)
 /* The idle nodes, of AuditPartition if there is one. Return false with
  * d->idle_error, or if there are fewer than `need`.
  */
-static bool find_idle (struct doctor *d, size_t need)
+static bool find_idle_nodes (struct doctor *d, size_t need)
 {
     json_t *part;
 
@@ -77,12 +77,12 @@ static bool find_idle (struct doctor *d, size_t need)
     return d->idle.count >= need;
 }
 
-static void blame (struct ear *ear, const char *node, bool fails,
-                   const char *fmt, ...)
+static void add_blamed_node (struct ear *ear, const char *node, bool fails,
+                             const char *fmt, ...)
     __attribute__ ((format (printf, 4, 5)));
 
-static void blame (struct ear *ear, const char *node, bool fails,
-                   const char *fmt, ...)
+static void add_blamed_node (struct ear *ear, const char *node, bool fails,
+                             const char *fmt, ...)
 {
     char text[PROGRAM_LINE];
     json_t *nodes;
@@ -115,32 +115,36 @@ static void take_about (struct ear *ear, const char *node, const char *text)
 
     ear->answers++;
     if (!all)
-        blame (ear, node, true, "another pmm-probe than here");
+        add_blamed_node (ear, node, true, "another pmm-probe than here");
     else if (strcmp (release, PACKAGE_VERSION))
-        blame (ear, node, true, "pmm-probe is of %.32s, not of "
-               PACKAGE_VERSION, release);
+        add_blamed_node (ear, node, true,
+                         "pmm-probe is of %.32s, not of " PACKAGE_VERSION,
+                         release);
     if (all && strcmp (conf, ear->conf) != 0)
-        blame (ear, node, !*conf, "%s: copy it from here",
-               *conf ? "another pmm.conf" : "no pmm.conf");
+        add_blamed_node (ear, node, !*conf, "%s: copy it from here",
+                         *conf ? "another pmm.conf" : "no pmm.conf");
     json_array_foreach (json_object_get (all, "odd"), i, v)
-        blame (ear, node, true, "%.200s", json_is_string (v)
-                                              ? json_string_value (v) : "?");
+        add_blamed_node (ear, node, true, "%.200s",
+                         json_is_string (v) ? json_string_value (v) : "?");
     if (all && *hash && d->fabric && strcmp (hash, d->fabric->hash))
-        blame (ear, node, true, "another snapshot than here: is Snapshot on a "
-               "file system that all nodes see?");
+        add_blamed_node (ear, node, true,
+                         "another snapshot than here: is Snapshot on a "
+                         "file system that all nodes see?");
     if (all && !strcmp (d->site.transport, "verbs") && lock >= 0
         && lock / PORT_BYTES < ports)
-        blame (ear, node, false, "%jd kB of locked memory, a port needs 2048: "
-               "LimitMEMLOCK=infinity for slurmd", (intmax_t)lock >> 10);
+        add_blamed_node (ear, node, false,
+                         "%jd kB of locked memory, a port needs 2048: "
+                         "LimitMEMLOCK=infinity for slurmd",
+                         (intmax_t)lock >> 10);
     if (all && (time < ear->begun - CLOCK_OFF_S
                 || time > now_s () + CLOCK_OFF_S))
-        blame (ear, node, false, "the clock is more than %d s off",
-               CLOCK_OFF_S);
+        add_blamed_node (ear, node, false, "the clock is more than %d s off",
+                         CLOCK_OFF_S);
     ear->clocks += !strcmp (json_text (all, "clock"), "device");
     json_decref (all);
 }
 
-static void hear_line (void *arg, struct program_line *line)
+static void read_about_line (void *arg, struct program_line *line)
 {
     static const char about[] = "pmm-about 1 ";
     struct ear *ear = arg;
@@ -168,16 +172,16 @@ static void hear_line (void *arg, struct program_line *line)
         srun_hear (&ear->srun, line->text);
 }
 
-static void hear (void *arg, enum program_stream from, const char *data,
-                  size_t len)
+static void read_srun_output (void *arg, enum program_stream from,
+                              const char *data, size_t len)
 {
     struct ear *ear = arg;
 
-    program_lines (&ear->line[from], data, len, hear_line, ear);
+    program_lines (&ear->line[from], data, len, read_about_line, ear);
 }
 
 /* srun, for a job that begins at once or not at all. */
-static struct program_words begin (const struct doctor *d, size_t n)
+static struct program_words build_srun_args (const struct doctor *d, size_t n)
 {
     struct program_words a = { 0 };
 
@@ -198,12 +202,13 @@ static struct program_words begin (const struct doctor *d, size_t n)
 }
 
 /* Run it. Return false with d->err if it could not be; *status as waitpid's. */
-static bool run_srun (struct doctor *d, struct program_words *args,
-                      struct ear *ear, int timeout_ms, int *status)
+static bool run_doctor_srun (struct doctor *d, struct program_words *args,
+                             struct ear *ear, int timeout_ms, int *status)
 {
     struct program_words env = { 0 };
     struct program program = {
-        .deadline_ms = clock_ms () + timeout_ms, .take = hear, .arg = ear,
+        .deadline_ms = clock_ms () + timeout_ms,
+        .take = read_srun_output, .arg = ear,
     };
     enum program_end end;
 
@@ -212,7 +217,7 @@ static bool run_srun (struct doctor *d, struct program_words *args,
     program.env = xcheck (program_words_end (&env));
     end = program_run (&program, status);
     for (int i = 0; i < PROGRAM_STREAMS; i++)
-        hear (ear, i, "\n", 1);
+        read_srun_output (ear, i, "\n", 1);
     program_free ((char **)program.argv);
     program_free ((char **)program.env);
     if (end == PROGRAM_ENDED)
@@ -309,7 +314,7 @@ enum doctor_level doctor_ask_nodes (struct doctor *d)
         return say_info (d, "not asked: pmm doctor --ask asks those that are "
                             "idle");
     }
-    if (!d->mpi || !find_idle (d, 1)) {
+    if (!d->mpi || !find_idle_nodes (d, 1)) {
         json_decref (ear.odd);
         return say_unknown (d, "%s", d->mpi ? d->idle_error.text : "no Mpi");
     }
@@ -318,7 +323,7 @@ enum doctor_level doctor_ask_nodes (struct doctor *d)
     ear.node = xcalloc (ear.n, sizeof (*ear.node));
     ear.heard = xcalloc (ear.n, sizeof (*ear.heard));
     list = hostlist_fold ((const char *const *)d->idle.name, ear.n);
-    a = begin (d, ear.n);
+    a = build_srun_args (d, ear.n);
     program_add (&a, "--nodelist=%s", list);
     program_add (&a, "--mpi=%s", d->mpi);
     program_add (&a, "--verbose");
@@ -331,7 +336,7 @@ enum doctor_level doctor_ask_nodes (struct doctor *d)
         program_add (&a, "%s", d->path);
     }
     program_add (&a, "--about");
-    level = run_srun (d, &a, &ear, ASK_MS, &status)
+    level = run_doctor_srun (d, &a, &ear, ASK_MS, &status)
                 ? sum_up (d, &ear) : say_error (d, DOCTOR_FAIL);
     json_decref (ear.odd);
     free (ear.node);
@@ -398,13 +403,14 @@ enum doctor_level doctor_try (struct doctor *d)
         return not_tried (d);
     if (d->stacked <= 0)
         return say_unknown (d, "not tried: the plugin is not loaded");
-    if (!find_idle (d, 2))
+    if (!find_idle_nodes (d, 2))
         return say_unknown (d, "not tried: %s", d->idle_error.text);
-    a = begin (d, 2);
+    a = build_srun_args (d, 2);
     program_add (&a, "--nodelist=%s,%s", d->idle.name[0], d->idle.name[1]);
     program_add (&a, "--pmm-check=report");
     program_add (&a, "/bin/true");
-    if (!run_srun (d, &a, &ear, d->site.timeout_ms + TRY_SLACK_MS, &status))
+    if (!run_doctor_srun (d, &a, &ear, d->site.timeout_ms + TRY_SLACK_MS,
+                          &status))
         return say_error (d, DOCTOR_FAIL);
     if (!*ear.verdict)
         return say_fail (d, "no verdict: %s",

@@ -148,7 +148,7 @@ struct some {
     size_t n, len;
 };
 
-static void add_name (struct some *s, const char *name)
+static void add_shown_name (struct some *s, const char *name)
 {
     bool shown = s->n++ < NAMES_SHOWN;
 
@@ -250,12 +250,14 @@ enum doctor_level doctor_nodes (struct doctor *d)
 
         if (fabric_host_named (d->fabric, name) == FABRIC_NONE
             && nodemap_find (d->map, name, &line, 1) == 0)
-            add_name (has_name (json_object_get (part, "outside"), name)
-                          ? &others : &missing, name);
+            add_shown_name (has_name (json_object_get (part, "outside"), name)
+                                ? &others
+                                : &missing,
+                            name);
     }
     json_decref (part);
     for (size_t i = 0; missing.n == d->nodes.n && i < d->fabric->nhosts; i++)
-        add_name (&hosts, d->fabric->host[i].name);
+        add_shown_name (&hosts, d->fabric->host[i].name);
     if (hosts.n > 0)
         return say_warn (d, "none of %zu (%s) is in the snapshot, whose hosts "
                             "are %s: write a NodeMap, or name the adapters "
@@ -516,7 +518,7 @@ static enum doctor_level check_topology (struct doctor *d, const char *path)
 
         if (hostlist_has (&hl, name))
             continue;
-        add_name (&missing, name);
+        add_shown_name (&missing, name);
         known += d->fabric && fabric_host_named (d->fabric, name) != FABRIC_NONE;
     }
     if (known == missing.n)

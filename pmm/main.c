@@ -273,7 +273,7 @@ static const struct {
 };
 
 /* Die if an option, or the value that follows, is gone. */
-static void find_gone (char **argv)
+static void reject_removed_options (char **argv)
 {
     for (int i = 1; argv[i] && strcmp (argv[i], "--"); i++) {
         const char *word = argv[i];
@@ -309,7 +309,7 @@ _Noreturn static void die_missing (const char *operands, int n)
     die_input ("%.*s is missing", (int)strcspn (operands, between), operands);
 }
 
-static int run (const struct verb *v, int argc, char **argv)
+static int run_verb (const struct verb *v, int argc, char **argv)
 {
     static const struct opt no_options[1];
     struct inputs *in = &verb_inputs;
@@ -322,7 +322,7 @@ static int run (const struct verb *v, int argc, char **argv)
     verb_name = argv[0];
     in->given = v->given;
     in->colour = COLOUR_AUTO;
-    find_gone (argv);
+    reject_removed_options (argv);
     groups[n++] = (struct opt_group){ v->options ? v->options : no_options,
                                       v->given, v->rules };
     first = options_get (groups, v->operands, argc, argv, &fault);
@@ -362,7 +362,8 @@ static const char *const group_names[VERBS_GROUPS] = {
 };
 
 /* Print the verbs of `of`, "pmm" or "pmm fabric". */
-static void usage (FILE *fp, const char *of, const struct verb *const *list)
+static void print_verb_usage (FILE *fp, const char *of,
+                              const struct verb *const *list)
 {
     struct opt_group groups[SHARED + 1] = { 0 };
 
@@ -437,12 +438,12 @@ static int run_among (const struct verb *const *list, const char *of,
             if (v->verbs)
                 return run_among (v->verbs, name, argc - 1, argv + 1);
             argv[0] = name + strlen ("pmm ");
-            return run (v, argc, argv);
+            return run_verb (v, argc, argv);
         }
     }
     if (*word && !help)
         return no_verb (of, list, word);
-    usage (fp, of, list);
+    print_verb_usage (fp, of, list);
     return help ? EXIT_OK : EXIT_BAD_INPUT;
 }
 
@@ -453,7 +454,7 @@ int main (int argc, char **argv)
     file_user = user_name_of;
     signal (SIGXFSZ, SIG_IGN); /* a file that gets too large is an error */
     if (argc < 2) {
-        usage (stderr, "pmm", verbs);
+        print_verb_usage (stderr, "pmm", verbs);
         return EXIT_BAD_INPUT;
     }
     if (!strcmp (word, "help") && argc > 2) {
@@ -463,7 +464,7 @@ int main (int argc, char **argv)
     }
     if (!strcmp (word, "--help") || !strcmp (word, "-h")
         || !strcmp (word, "help")) {
-        usage (stdout, "pmm", verbs);
+        print_verb_usage (stdout, "pmm", verbs);
         return EXIT_OK;
     }
     if (!strcmp (word, "--version") || !strcmp (word, "-V")) {

@@ -59,15 +59,15 @@ static const struct opt_rule rules[] = {
 
 static volatile sig_atomic_t stopped;
 
-static void stop (int sig)
+static void on_audit_signal (int sig)
 {
     stopped = sig;
 }
 
-static void catch_signals (void)
+static void catch_audit_signals (void)
 {
     static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-    struct sigaction action = { .sa_handler = stop };
+    struct sigaction action = { .sa_handler = on_audit_signal };
 
     for (size_t i = 0; i < sizeof (signals) / sizeof (signals[0]); i++)
         sigaction (signals[i], &action, NULL);
@@ -99,7 +99,7 @@ static void add_partners (struct auditing *w)
     hostlist_clear (&from);
 }
 
-static void prepare (struct auditing *w, struct inputs *in)
+static void prepare_audit (struct auditing *w, struct inputs *in)
 {
     need_ok (site_read (&w->site, w->conf, 1, &fault));
     in->fabric = need (fabric_load_trusted (w->site.snapshot, geteuid (),
@@ -115,8 +115,8 @@ static void prepare (struct auditing *w, struct inputs *in)
         need_ok (controller_idle (&w->nodes, w->site.audit_partition, &fault));
 }
 
-static void print (struct inputs *in, const struct audit_result *r,
-                   bool measured)
+static void print_audit_result (struct inputs *in, const struct audit_result *r,
+                                bool measured)
 {
     const char *status = verdict_status_name (r->status);
     const char *shown = terminal_level (status);
@@ -163,14 +163,14 @@ static int run_all (struct auditing *w, struct inputs *in)
         audit.node = (const char *const *)w->nodes.name + first;
         audit.n = (i + 1) * n / audits - first;
         rc = need_ok (audit_run (&audit, &result, &fault));
-        print (in, &result, rc == 1);
+        print_audit_result (in, &result, rc == 1);
         if (exit_status (result.status) != EXIT_OK && worst != EXIT_FAIL)
             worst = exit_status (result.status);
     }
     return worst;
 }
 
-static int run (struct inputs *in)
+static int run_audit (struct inputs *in)
 {
     struct auditing w = { 0 };
     char conf[PATH_MAX];
@@ -183,8 +183,8 @@ static int run (struct inputs *in)
         terminal_end (); /* it has a log */
     if (given.serve)
         return need_ok (serve (w.conf, given.once, stderr, &fault));
-    catch_signals ();
-    prepare (&w, in);
+    catch_audit_signals ();
+    prepare_audit (&w, in);
     status = run_all (&w, in);
     hostlist_clear (&w.nodes);
     site_clear (&w.site);
@@ -196,5 +196,5 @@ const struct verb verb_audit = {
     .help = "measure nodes by a job of its own, or run the audit service",
     .may = TAKES_CONF | TAKES_JSON | TAKES_COLOUR,
     .options = options, .given = &given, .rules = rules,
-    .run = run,
+    .run = run_audit,
 };

@@ -26,7 +26,7 @@
 static struct site site;
 
 /* Read pmm.conf; return the path of its Baseline. */
-static const char *read_site (const struct inputs *in)
+static const char *read_site_baseline (const struct inputs *in)
 {
     need_ok (site_read (&site, in->conf, 0, &fault));
     if (!*site.baseline)
@@ -83,9 +83,10 @@ static json_t *extent_json (const struct fabric *f, const struct baseline *b,
     return xcheck (json);
 }
 
-static int show (struct inputs *in)
+static int show_baseline (struct inputs *in)
 {
-    const char *path = in->noperands > 0 ? in->operand[0] : read_site (in);
+    const char *path
+        = in->noperands > 0 ? in->operand[0] : read_site_baseline (in);
     struct baseline *b = read_baseline (in, path);
     json_t *extent = extent_json (in->fabric, b, path);
     char *file = inputs_file (path, "samples.json");
@@ -115,7 +116,7 @@ static int show (struct inputs *in)
 /* Root goes on as the owner of the directory, SlurmUser: audits replace the
  * file, and trust nobody else's but root's.
  */
-static void become_owner (const char *path)
+static void become_baseline_owner (const char *path)
 {
     const char *slash = strrchr (path, '/');
     char *dir = xasprintf ("%.*s/", slash ? (int)(slash - path) : 0, path);
@@ -131,7 +132,7 @@ static void become_owner (const char *path)
 }
 
 /* Die if it is not the fabric of pmm.conf, whose audits read the file. */
-static void check_fabric (const struct inputs *in)
+static void check_baseline_fabric (const struct inputs *in)
 {
     struct fabric *own = in->snapshot ? NULL
                                       : fabric_load (site.snapshot, NULL);
@@ -159,8 +160,8 @@ static size_t count_lost (const struct baseline *old,
 /* Say which cables are slow in the run itself, compared with their class: what
  * is published would call that their usual time.
  */
-static void tell_slow (const struct inputs *in,
-                       const struct judge_options *opts)
+static void report_slow_cables (const struct inputs *in,
+                                const struct judge_options *opts)
 {
     struct verdict *v = need (
         judge (in->ps, in->plan, in->samples, NULL, opts, &fault));
@@ -207,7 +208,7 @@ static bool may_publish (struct inputs *in, const struct baseline *run,
         part = need (baseline_part (old, in->ps,
                                     baseline_enough (plan_probes (in->plan)),
                                     fabric_resolve, in->fabric, &fault));
-    tell_slow (in, &opts);
+    report_slow_cables (in, &opts);
     v = need (judge (in->ps, in->plan, s, part, &opts, &fault));
     report_text (v, in->fabric, inputs_output (in));
     /* the first one is the cure for links that cannot be judged without */
@@ -231,15 +232,15 @@ static bool may_publish (struct inputs *in, const struct baseline *run,
     return !refused;
 }
 
-static int publish (struct inputs *in)
+static int publish_baseline (struct inputs *in)
 {
-    const char *path = read_site (in), *dir = in->operand[0];
+    const char *path = read_site_baseline (in), *dir = in->operand[0];
     struct site_baseline from = { NULL, in->fabric, path };
     struct baseline *b;
     json_t *extent;
     int rc;
 
-    check_fabric (in);
+    check_baseline_fabric (in);
     if (dir) {
         char *plan = inputs_file (dir, "plan.json");
         char *samples = inputs_file (dir, "samples.json");
@@ -259,11 +260,11 @@ static int publish (struct inputs *in)
             fail ("baseline publish", &fault);
             return EXIT_FAIL;
         }
-        become_owner (path);
+        become_baseline_owner (path);
         rc = need_ok (site_baseline_put (b, path, &fault));
     }
     else {
-        become_owner (path);
+        become_baseline_owner (path);
         inputs_ledger (in, LEDGER_READ);
         from.ledger = in->ledger;
         rc = need_ok (site_baseline_update (&from, &fault));
@@ -300,7 +301,7 @@ struct drift {
     const struct link_group *group; /* NULL: of a link */
 };
 
-static int compare_changes (const void *va, const void *vb)
+static int compare_drifts (const void *va, const void *vb)
 {
     const struct drift *a = va, *b = vb;
     double x = fabs (a->ns), y = fabs (b->ns);
@@ -308,7 +309,7 @@ static int compare_changes (const void *va, const void *vb)
     return x > y ? -1 : x < y ? 1 : util_compare (a->link, b->link);
 }
 
-static struct solution *solve_baseline (const struct baseline *b)
+static struct solution *solve_saved_baseline (const struct baseline *b)
 {
     const struct solve_options opts = { .robust = ROBUST_HUBER, .local = true };
     struct observations o;
@@ -419,9 +420,9 @@ static json_t *change_json (const struct fabric *f, const struct drift *c)
                               number_json (c->stderr_ns)));
 }
 
-static int compare (struct inputs *in)
+static int compare_baselines (struct inputs *in)
 {
-    const char *published = read_site (in);
+    const char *published = read_site_baseline (in);
     struct baseline *b[2];
     struct solution *sol[2];
     struct drift *c;
@@ -432,14 +433,14 @@ static int compare (struct inputs *in)
         int k = i - 2 + in->noperands; /* -1: the site's own */
 
         b[i] = read_baseline (in, k < 0 ? published : in->operand[k]);
-        sol[i] = solve_baseline (b[i]);
+        sol[i] = solve_saved_baseline (b[i]);
     }
     c = xarray (sol[0]->nlinks + sol[0]->ngroups, sizeof (*c));
     both = find_both (sol[0], sol[1], c, &links);
     for (size_t i = 0; i < both; i++)
         if (changed (&c[i]))
             c[n++] = c[i];
-    qsort (c, n, sizeof (*c), compare_changes);
+    qsort (c, n, sizeof (*c), compare_drifts);
     fp = inputs_output (in);
     if (in->json) {
         json_t *list = json_array ();
@@ -487,17 +488,18 @@ static const struct verb *const verbs[] = {
                           .may = TAKES_PLAN | TAKES_SAMPLES | TAKES_LEDGER
                                  | TAKES_COLOUR | TAKES_JSON,
                           .operands = "[DIRECTORY]", .max = 1,
-                          .rules = publish_rules, .run = publish },
+                          .rules = publish_rules, .run = publish_baseline },
     &(const struct verb){ .name = "show", .help = "show what it knows",
                           .needs = TAKES_FABRIC,
                           .may = TAKES_JSON | TAKES_OUTPUT,
-                          .operands = "[SAMPLES]", .max = 1, .run = show },
+                          .operands = "[SAMPLES]", .max = 1,
+                          .run = show_baseline },
     &(const struct verb){ .name = "compare",
                           .help = "show which cables changed since",
                           .needs = TAKES_FABRIC,
                           .may = TAKES_JSON | TAKES_OUTPUT,
                           .operands = "[BEFORE] SAMPLES", .min = 1, .max = 2,
-                          .run = compare },
+                          .run = compare_baselines },
     NULL,
 };
 

@@ -67,12 +67,12 @@ struct job_check {
 
 static volatile sig_atomic_t stopped;
 
-static void stop (int sig)
+static void on_check_signal (int sig)
 {
     stopped = sig;
 }
 
-static int become_owner (const struct passwd *pw)
+static int become_job_owner (const struct passwd *pw)
 {
     int tty = open ("/dev/tty", O_RDWR | O_CLOEXEC);
     struct error err;
@@ -85,11 +85,11 @@ static int become_owner (const struct passwd *pw)
 }
 
 /* In the child. */
-static void run_srun (void *arg)
+static void exec_job_srun (void *arg)
 {
     const struct job_check *x = arg;
 
-    if (!x->owner || become_owner (x->owner) == 0)
+    if (!x->owner || become_job_owner (x->owner) == 0)
         execve (x->argv[0], x->argv, x->env);
     dprintf (STDERR_FILENO, "pmm check: cannot run %.200s%s%s: %s\n",
              x->argv[0], x->owner ? " as " : "",
@@ -98,7 +98,7 @@ static void run_srun (void *arg)
 }
 
 /* A task's line is "pmm-check 1 JOB STATUS TEXT". */
-static void take_out (void *arg, struct program_line *line)
+static void read_task_line (void *arg, struct program_line *line)
 {
     struct job_check *x = arg;
     char status[16];
@@ -119,32 +119,32 @@ static void take_err (void *arg, struct program_line *line)
     fprintf (stderr, "%s\n", text_clean (line->text));
 }
 
-static void take (void *arg, enum program_stream from, const char *data,
-                  size_t len)
+static void read_task_output (void *arg, enum program_stream from,
+                              const char *data, size_t len)
 {
     struct job_check *x = arg;
 
     program_lines (&x->line[from], data, len,
-                   from == PROGRAM_OUT ? take_out : take_err, x);
+                   from == PROGRAM_OUT ? read_task_line : take_err, x);
 }
 
 /* Run it as the owner, or as ourselves if that is NULL. Return the exit status
  * of what the tasks tell.
  */
-static int measure (const struct passwd *owner, char **argv, char **env)
+static int run_job_check (const struct passwd *owner, char **argv, char **env)
 {
     static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-    struct sigaction action = { .sa_handler = stop };
+    struct sigaction action = { .sa_handler = on_check_signal };
     struct job_check x = {
         .owner = owner,
         .argv = argv,
         .env = env,
         .status = VERDICT_UNKNOWN,
     };
-    const struct program program = { .run = run_srun,
+    const struct program program = { .run = exec_job_srun,
                                      .deadline_ms = INT64_MAX,
                                      .stop = &stopped,
-                                     .take = take,
+                                     .take = read_task_output,
                                      .arg = &x };
     int status;
 
@@ -216,7 +216,7 @@ static int measure_job (const struct site *site, const char *word)
                      "the job may be slowed for a second or two, at most %g s, "
                      "and its traffic may make the answer UNKNOWN\n", word,
              site->timeout_ms / 1e3);
-    return measure (uid == geteuid () ? NULL : pw, argv, env);
+    return run_job_check (uid == geteuid () ? NULL : pw, argv, env);
 }
 
 /* --- nodes ---------------------------------------------------------------- */
@@ -248,12 +248,12 @@ static int measure_nodes (const struct site *site, const char *list)
                      "switches beside others' jobs\n",
              nodes.count == 1 ? "the node is" : "all of these nodes are",
              nodes.count == 1 ? "it" : "them");
-    return measure (NULL, xcheck (program_words_end (&args)),
-                    environment (pw, 0, taken,
-                                 sizeof (taken) / sizeof (taken[0])));
+    return run_job_check (
+        NULL, xcheck (program_words_end (&args)),
+        environment (pw, 0, taken, sizeof (taken) / sizeof (taken[0])));
 }
 
-static int run (struct inputs *in)
+static int run_check (struct inputs *in)
 {
     const char *word = in->operand[0];
     struct site site;
@@ -270,5 +270,5 @@ const struct verb verb_check = {
     .group = VERBS_SITE, .name = "check",
     .help = "check a running job's nodes, or these nodes",
     .may = TAKES_CONF,
-    .operands = "JOBID|NODES", .min = 1, .max = 1, .run = run,
+    .operands = "JOBID|NODES", .min = 1, .max = 1, .run = run_check,
 };

@@ -109,8 +109,9 @@ static void print_deviations (const struct sides *of,
         print_pair ("in %: ", of->s[0], c->relative.at, fp);
 }
 
-static void print (const struct sides *of, const struct series_comparison *c,
-                   FILE *fp)
+static void print_series_comparison (const struct sides *of,
+                                     const struct series_comparison *c,
+                                     FILE *fp)
 {
     const struct series *x = of->s[0], *y = of->s[1];
 
@@ -136,7 +137,7 @@ static void print (const struct sides *of, const struct series_comparison *c,
     }
 }
 
-static int run (struct inputs *in)
+static int run_compare (struct inputs *in)
 {
     int files = in->noperands, status = EXIT_OK;
     struct series_list list[2] = { 0 };
@@ -165,7 +166,7 @@ static int run (struct inputs *in)
     if (in->json)
         inputs_put_json (in, "comparison", NULL, comparison_json (&of, &c));
     else
-        print (&of, &c, inputs_output (in));
+        print_series_comparison (&of, &c, inputs_output (in));
     comparison_clear (&c);
     series_list_clear (&list[0]);
     series_list_clear (&list[1]);
@@ -176,5 +177,5 @@ const struct verb verb_compare = {
     .group = VERBS_COMPARE, .name = "compare",
     .help = "by how much two series or solutions deviate",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "A [B]", .min = 1, .max = 2,
-    .options = options, .given = &given, .run = run,
+    .options = options, .given = &given, .run = run_compare,
 };

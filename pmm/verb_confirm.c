@@ -23,7 +23,7 @@ static const struct opt options[] = {
     { 0 },
 };
 
-static int run (struct inputs *in)
+static int run_confirm (struct inputs *in)
 {
     const struct confirm_options opts = {
         .rounds = given.rounds < 0 ? confirm_defaults.rounds
@@ -51,5 +51,5 @@ const struct verb verb_confirm = {
     .help = "plan more rounds, for what looks slow in these samples",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
     .may = TAKES_BASELINES | TAKES_OUTPUT,
-    .options = options, .given = &given, .run = run,
+    .options = options, .given = &given, .run = run_confirm,
 };

@@ -221,7 +221,7 @@ static enum doctor_level check_ports (struct doctor *d)
 /* What the snapshot says of the service levels of all cables; a job's own paths
  * may have more choice.
  */
-static int choose_level (struct doctor *d, struct spread_choice *c)
+static int choose_doctor_level (struct doctor *d, struct spread_choice *c)
 {
     return d->fabric ? spread_choose (d->fabric, NULL,
                                       !strcmp (d->site.service, "rc"),
@@ -236,7 +236,7 @@ static enum doctor_level check_level (struct doctor *d)
     struct spread_choice c;
     char *text;
 
-    if (choose_level (d, &c) < 0)
+    if (choose_doctor_level (d, &c) < 0)
         return say_error (d, DOCTOR_UNKNOWN);
     if (!(text = spread_text (d->fabric, &c)))
         return say_ok (d, "messages of service level %u follow the forwarding "
@@ -257,7 +257,7 @@ static enum doctor_level check_private (struct doctor *d)
 {
     struct spread_choice c;
 
-    if (choose_level (d, &c) < 0)
+    if (choose_doctor_level (d, &c) < 0)
         return say_error (d, DOCTOR_UNKNOWN);
     return c.private_lfts == 0
                ? say_ok (d, "none")
@@ -392,7 +392,7 @@ static enum doctor_level check_reports (struct doctor *d)
 /* The process that holds a lock on a file; 0: none on this machine. It does not
  * try to take the lock, which could stop a service that is starting.
  */
-static intmax_t holder (const struct stat *st)
+static intmax_t lock_holder (const struct stat *st)
 {
     char line[256], where[64], file[64];
     FILE *fp = fopen ("/proc/locks", "r");
@@ -416,7 +416,7 @@ static intmax_t service_process (const struct doctor *d)
     struct stat st;
 
     snprintf (path, sizeof (path), "%s/%s", d->site.spool, SPOOL_LOCK);
-    return stat (path, &st) == 0 ? holder (&st) : 0;
+    return stat (path, &st) == 0 ? lock_holder (&st) : 0;
 }
 
 static enum doctor_level check_service (struct doctor *d)
@@ -823,7 +823,7 @@ static const char *next_of (const struct doctor *d, const struct said *said,
 }
 
 /* The worst first, else in the order of the checks. */
-static int report (struct doctor *d, bool json)
+static int report_doctor_checks (struct doctor *d, bool json)
 {
     static const int exits[] = {
         [DOCTOR_OK] = EXIT_OK, [DOCTOR_INFO] = EXIT_OK,
@@ -878,7 +878,7 @@ static bool has_audits (const struct site *site)
     return access (lock, F_OK) == 0 || access (site->ledger, F_OK) == 0;
 }
 
-static int run (struct inputs *in)
+static int run_doctor (struct inputs *in)
 {
     struct doctor d = {
         .path = in->conf, .now = time (NULL),
@@ -900,7 +900,7 @@ static int run (struct inputs *in)
     if (*d.site.node_map)
         d.map = nodemap_load (d.site.node_map, &d.map_error);
     doctor_ask_slurm (&d);
-    status = report (&d, in->json);
+    status = report_doctor_checks (&d, in->json);
     site_clear (&d.site);
     site_clear (&d.plugin);
     json_decref (d.slurm);
@@ -927,5 +927,5 @@ const struct verb verb_doctor = {
     .help = "say what to change in the site's configuration",
     .may = TAKES_CONF | TAKES_JSON | TAKES_COLOUR,
     .options = options, .given = &given,
-    .run = run,
+    .run = run_doctor,
 };

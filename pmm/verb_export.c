@@ -129,7 +129,7 @@ static void write_latencies (const struct infer_matrix *m, FILE *fp)
     free (order);
 }
 
-static int run (struct inputs *in)
+static int run_export_verb (struct inputs *in)
 {
     struct infer_matrix *m = in->plan ? NULL : load_latencies (in);
 
@@ -146,5 +146,5 @@ const struct verb verb_export = {
     .group = VERBS_PLUMBING, .name = "export",
     .help = "plans and latencies as others read them",
     .may = TAKES_FABRIC | TAKES_PLAN | TAKES_OUTPUT,
-    .options = options, .given = &given, .rules = rules, .run = run,
+    .options = options, .given = &given, .rules = rules, .run = run_export_verb,
 };

@@ -81,7 +81,7 @@ static const struct opt_rule rules[] = {
  * Latencies and models
  */
 
-static struct infer_matrix *load (const char *path)
+static struct infer_matrix *load_infer_matrix (const char *path)
 {
     return inputs_latencies (path, given.length, given.stat,
                              units[given.unit].ns);
@@ -92,7 +92,7 @@ static struct infer_matrix *load (const char *path)
  */
 static struct infer_matrix *load_measured (const char *path, bool *lost)
 {
-    struct infer_matrix *all = load (path);
+    struct infer_matrix *all = load_infer_matrix (path);
     char **label;
     size_t n;
     struct infer_matrix *w = infer_matrix_measured (all, &label, &n, &fault);
@@ -182,7 +182,7 @@ static struct join_part infer_part (const struct topology_model *m,
     host = xasprintf ("%.*s", (int)(equals - word), word);
     if ((part.node = topology_find (m, host)) == NONE)
         die_input ("--cores %.80s: no such node", word);
-    w = load (equals + 1);
+    w = load_infer_matrix (equals + 1);
     part.external = find_external (w, host, equals + 1);
     if (join_external (w, part.external, &fault) < 0)
         need_ok (error_prefix (&fault, "%s", equals + 1));
@@ -216,8 +216,8 @@ static struct topology_model *join_cores (struct topology_model *m)
  */
 
 /* The nodes whose only edge leads to this switch, folded. */
-static void put_switch (const struct topology_model *m, uint32_t sw,
-                        const uint32_t *degree, FILE *fp)
+static void print_model_switch (const struct topology_model *m, uint32_t sw,
+                                const uint32_t *degree, FILE *fp)
 {
     const char **name = xarray (m->nnodes, sizeof (*name));
     char *folded = NULL;
@@ -250,8 +250,8 @@ static void put_fit (const struct fit *fit, FILE *fp)
                  COUNTED (fit->apart, "pair"));
 }
 
-static int write_text (const struct topology_model *m, const struct fit *fit,
-                       FILE *fp, struct error *err)
+static int write_model_text (const struct topology_model *m,
+                             const struct fit *fit, FILE *fp, struct error *err)
 {
     uint32_t *degree = xcalloc (m->nvertices, sizeof (*degree));
 
@@ -263,7 +263,7 @@ static int write_text (const struct topology_model *m, const struct fit *fit,
     fprintf (fp, "%s, %s\n", COUNTED (m->nnodes, "node"),
              COUNTED (m->nvertices - m->nnodes, "switch"));
     for (uint32_t v = m->nnodes; v < m->nvertices; v++)
-        put_switch (m, v, degree, fp);
+        print_model_switch (m, v, degree, fp);
     free (degree);
     for (size_t i = 0; i < m->nedges; i++) {
         const struct topology_edge *e = &m->edge[i];
@@ -298,7 +298,7 @@ static int write_dot (const struct topology_model *m, const struct fit *fit,
 }
 
 static const struct infer_format formats[] = {
-    { "text", write_text },
+    { "text", write_model_text },
     { "tgf", write_tgf },
     { "dot", write_dot },
     { 0 },
@@ -308,7 +308,7 @@ static const struct infer_format formats[] = {
  * Where the model and a snapshot differ
  */
 
-static const char *name_of (const struct against *a, uint32_t node)
+static const char *fabric_node_name (const struct against *a, uint32_t node)
 {
     return a->f->node[node].name;
 }
@@ -327,19 +327,20 @@ static void against_text (const struct topology_model *m,
             name[k] = a->f->endpoint[h->endpoint[k]].name;
         folded = hostlist_fold (name, h->n);
         fprintf (fp, "%s: on %s in the snapshot, ", folded,
-                 name_of (a, h->at));
+                 fabric_node_name (a, h->at));
         if (h->with == FABRIC_NONE)
             fprintf (fp, "apart from its hosts by latency\n");
         else
             fprintf (fp, "with the hosts of %s by latency\n",
-                     name_of (a, h->with));
+                     fabric_node_name (a, h->with));
         free (folded);
         free (name);
     }
     for (size_t i = 0; i < a->nways; i++) {
         const struct against_way *w = &a->way[i];
 
-        fprintf (fp, "%s - %s: ", name_of (a, w->a), name_of (a, w->b));
+        fprintf (fp, "%s - %s: ", fabric_node_name (a, w->a),
+                 fabric_node_name (a, w->b));
         if (w->hops == 1)
             fprintf (fp, "a cable in the snapshot, %u cables apart by "
                          "latency\n", w->seen);
@@ -375,17 +376,20 @@ static json_t *against_json (const struct topology_model *m,
         for (size_t k = 0; k < h->n; k++)
             json_add (names,
                       json_string (a->f->endpoint[h->endpoint[k]].name));
-        json_add (hosts, json_pack ("{s:o, s:s, s:s?}", "hosts", names,
-                                    "snapshot", name_of (a, h->at), "latency",
-                                    h->with == FABRIC_NONE
-                                        ? NULL : name_of (a, h->with)));
+        json_add (hosts,
+                  json_pack ("{s:o, s:s, s:s?}", "hosts", names, "snapshot",
+                             fabric_node_name (a, h->at), "latency",
+                             h->with == FABRIC_NONE
+                                 ? NULL
+                                 : fabric_node_name (a, h->with)));
     }
     for (size_t i = 0; i < a->nways; i++) {
         const struct against_way *w = &a->way[i];
 
         json_add (ways, json_pack ("{s:s, s:s, s:i, s:i}", "a",
-                                   name_of (a, w->a), "b", name_of (a, w->b),
-                                   "snapshot", w->hops, "latency", w->seen));
+                                   fabric_node_name (a, w->a), "b",
+                                   fabric_node_name (a, w->b), "snapshot",
+                                   w->hops, "latency", w->seen));
     }
     for (size_t i = 0; i < a->nstrangers; i++)
         json_add (strangers, json_string (m->label[a->stranger[i]]));
@@ -418,8 +422,8 @@ static int write_against (struct inputs *in, const struct topology_model *m)
 /* Write a plan to path: of flows that fill the model's edges, which are taken
  * to have equal rates; or of the pairs that determine the edges' latencies.
  */
-static void write_plan (const struct topology_model *m, bool flows,
-                        const char *path)
+static void write_model_plan (const struct topology_model *m, bool flows,
+                              const char *path)
 {
     static const struct plan_options latency = { .extra_rounds = 2, .seed = 1 };
     static const struct flows_options fill = { .times = 1, .seed = 1 };
@@ -436,7 +440,7 @@ static void write_plan (const struct topology_model *m, bool flows,
     routes_destroy (r);
 }
 
-static int run (struct inputs *in)
+static int run_infer (struct inputs *in)
 {
     bool lost, joined = given.cores.n > 0;
     struct fit fit = { 0 };
@@ -450,9 +454,9 @@ static int run (struct inputs *in)
     if (joined)
         m = join_cores (m);
     if (given.plan)
-        write_plan (m, false, given.plan);
+        write_model_plan (m, false, given.plan);
     if (given.throughput)
-        write_plan (m, true, given.throughput);
+        write_model_plan (m, true, given.throughput);
     if (given.against)
         status = write_against (in, m);
     else /* the fit does not belong to a model with cores */
@@ -467,5 +471,5 @@ const struct verb verb_infer = {
     .group = VERBS_COMPARE, .name = "infer",
     .help = "the topology, from latencies alone",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "FILE", .min = 1, .max = 1,
-    .options = options, .given = &given, .rules = rules, .run = run,
+    .options = options, .given = &given, .rules = rules, .run = run_infer,
 };

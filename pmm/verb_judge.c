@@ -17,7 +17,7 @@ static const struct opt options[] = {
     { 0 },
 };
 
-static int run (struct inputs *in)
+static int run_judge (struct inputs *in)
 {
     struct verdict *v = need (judge (in->ps, in->plan, in->samples, in->base,
                                      &in->thresholds, &fault));
@@ -45,5 +45,5 @@ const struct verb verb_judge = {
     .help = "judge what got slower, and name the suspects",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
     .may = TAKES_BASELINES | TAKES_OUTPUT,
-    .options = options, .given = &given, .run = run,
+    .options = options, .given = &given, .run = run_judge,
 };

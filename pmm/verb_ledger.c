@@ -150,7 +150,7 @@ static int write_list (struct inputs *in, const char *key, json_t *list,
  * The verbs
  */
 
-static int show (struct inputs *in)
+static int show_ledger (struct inputs *in)
 {
     json_t *audit;
     uint64_t id;
@@ -177,7 +177,7 @@ static int show (struct inputs *in)
     return EXIT_OK;
 }
 
-static int missed (struct inputs *in)
+static int show_missed_audits (struct inputs *in)
 {
     int64_t days = given.days < 0 ? 1 : given.days;
     json_t *failed, *faulty, *v;
@@ -284,7 +284,7 @@ static int rebase (struct inputs *in)
     return ledger_rebase (in->ledger, now (), link, user_name (), given.why, &fault);
 }
 
-static int prune (struct inputs *in)
+static int prune_ledger (struct inputs *in)
 {
     int64_t before = given.days >= 0 ? now () - (int64_t)given.days * DAY_S
                                      : INT64_MIN;
@@ -299,13 +299,13 @@ static int prune (struct inputs *in)
     return EXIT_OK;
 }
 
-static int check (struct inputs *in)
+static int check_ledger_file (struct inputs *in)
 {
     inputs_ledger (in, LEDGER_READ);
     return ledger_check (in->ledger, &fault);
 }
 
-static int salvage (struct inputs *in)
+static int salvage_ledger (struct inputs *in)
 {
     struct ledger *into;
     int64_t lost;
@@ -328,12 +328,12 @@ static const struct verb *const verbs[] = {
     &(const struct verb){ .name = "show", .help = "show audits, or one of them",
                           .may = LIST, .operands = "[AUDIT]",
                           .max = 1, .options = show_options, .given = &given,
-                          .run = show },
+                          .run = show_ledger },
     &(const struct verb){ .name = "missed",
                           .help = "show nodes that could not be measured",
                           .may = LIST,
                           .options = missed_options, .given = &given,
-                          .run = missed },
+                          .run = show_missed_audits },
     &(const struct verb){ .name = "trend", .help = "show a link over time",
                           .needs = TAKES_FABRIC, .may = LIST,
                           .operands = "LINK", .min = 1, .max = 1,
@@ -356,13 +356,13 @@ static const struct verb *const verbs[] = {
     &(const struct verb){ .name = "prune", .help = "forget old audits",
                           .may = TAKES_LEDGER, .options = prune_options,
                           .rules = prune_rules, .given = &given,
-                          .run = prune },
+                          .run = prune_ledger },
     &(const struct verb){ .name = "check", .help = "check the file for damage",
-                          .may = TAKES_LEDGER, .run = check },
+                          .may = TAKES_LEDGER, .run = check_ledger_file },
     &(const struct verb){ .name = "salvage",
                           .help = "copy what can be read of a damaged file",
                           .may = TAKES_LEDGER, .operands = "NEW",
-                          .min = 1, .max = 1, .run = salvage },
+                          .min = 1, .max = 1, .run = salvage_ledger },
     NULL,
 };
 

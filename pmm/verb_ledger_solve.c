@@ -85,8 +85,8 @@ static void solve_time (void *arg, size_t time, struct observations *o)
         t->now = need (solve_these (t, o, false));
 }
 
-static struct solution *solve_baseline (const struct trends *t,
-                                        struct inputs *in)
+static struct solution *solve_ledger_baseline (const struct trends *t,
+                                               struct inputs *in)
 {
     struct site site = { 0 };
     struct site_baseline where = { in->ledger, in->fabric, "" };
@@ -170,7 +170,7 @@ static double less_error (const struct change *c)
 }
 
 /* The greatest change first, less its error; links without one in their own order. */
-static int compare_changes (const void *va, const void *vb)
+static int compare_link_changes (const void *va, const void *vb)
 {
     const struct change *a = va;
     const struct change *b = vb;
@@ -221,7 +221,7 @@ static void trends_print (const struct trends *t, FILE *fp)
     for (size_t i = 0; i < s->nlinks; i++)
         if (!isnan (s->link[i].latency_ns))
             c[n++] = change_of (t, i);
-    qsort (c, n, sizeof (*c), compare_changes);
+    qsort (c, n, sizeof (*c), compare_link_changes);
     fprintf (fp, "determined: %zu of %s, %s of others, by %s\n", n,
              COUNTED (s->nlinks, "link"),
              COUNTED (s->ngroups + s->unlisted, "group"),
@@ -245,7 +245,7 @@ static void trends_print (const struct trends *t, FILE *fp)
 /* The JSON is a solution, with baseline_ns, change_ns, change_stderr_ns and trend
  * (a list of {time, latency_ns}) for each link.
  */
-static int run (struct inputs *in)
+static int run_ledger_solve (struct inputs *in)
 {
     struct trends t = { .fabric = in->fabric, .now_s = (int64_t)time (NULL) };
     size_t times = (size_t)given.points + 1;
@@ -264,7 +264,7 @@ static int run (struct inputs *in)
     need_ok (ledger_combine_times (in->ledger, t.ps, ageing, times, solve_time,
                                    &t, &fault));
     free (ageing);
-    t.baseline = solve_baseline (&t, in);
+    t.baseline = solve_ledger_baseline (&t, in);
     if (in->json) {
         json_t *all = trends_json (&t);
 
@@ -286,5 +286,5 @@ const struct verb verb_ledger_solve = {
     .name = "solve", .help = "solve the latencies of all links, now and before",
     .needs = TAKES_FABRIC,
     .may = TAKES_LEDGER | TAKES_OUTPUT | TAKES_JSON | TAKES_COLOUR,
-    .options = options, .given = &given, .run = run,
+    .options = options, .given = &given, .run = run_ledger_solve,
 };

@@ -73,8 +73,8 @@ static void say_cost (const char *order, const struct order_cost *c,
              c->sum, c->sum / total, c->rank, c->far);
 }
 
-static void report (const struct rank_order *o, const struct talk *t,
-                    const struct infer_matrix *hosts, int tasks)
+static void report_rank_order (const struct rank_order *o, const struct talk *t,
+                               const struct infer_matrix *hosts, int tasks)
 {
     const struct order_cost *start = o->start, *best = &start[ORDER_BLOCK];
 
@@ -129,7 +129,7 @@ static void put_json (struct inputs *in, const struct rank_order *o,
                                 cost_json (&o->cost)));
 }
 
-static int run (struct inputs *in)
+static int run_map (struct inputs *in)
 {
     const char *path = in->operand[0];
     FILE *fp = need (file_open_input (path, &fault));
@@ -146,7 +146,7 @@ static int run (struct inputs *in)
         for (uint32_t r = 0; r < t->n; r++)
             fprintf (inputs_output (in), "%s\n", hosts->label[o.node[r]]);
         fflush (inputs_output (in));
-        report (&o, t, hosts, tasks);
+        report_rank_order (&o, t, hosts, tasks);
     }
     order_clear (&o);
     infer_matrix_destroy (hosts);
@@ -159,5 +159,5 @@ const struct verb verb_map = {
     .help = "an order of ranks for srun, by who talks to whom",
     .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT,
     .operands = "GRAPH", .min = 1, .max = 1,
-    .options = options, .given = &given, .rules = rules, .run = run,
+    .options = options, .given = &given, .rules = rules, .run = run_map,
 };

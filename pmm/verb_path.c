@@ -158,7 +158,7 @@ static const struct opt_rule rules[] = {
     { 0 },
 };
 
-static int run (struct inputs *in)
+static int run_path (struct inputs *in)
 {
     (pairs ? many_pairs : one_pair) (in);
     return EXIT_OK;
@@ -169,5 +169,5 @@ const struct verb verb_path = {
     .help = "show the links between two hosts, there and back",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
     .operands = "[A B]", .max = 2,
-    .options = options, .given = &pairs, .rules = rules, .run = run,
+    .options = options, .given = &pairs, .rules = rules, .run = run_path,
 };

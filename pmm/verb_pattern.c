@@ -19,7 +19,7 @@ static struct pattern_words {
     struct pattern_options order;
 } given = { .processes = 16, .hosts = ONE_EACH };
 
-static int set_seed (void *data, const char *value, struct error *err)
+static int set_shuffle_seed (void *data, const char *value, struct error *err)
 {
     struct pattern_options *order = data;
 
@@ -33,7 +33,7 @@ static const struct opt options[] = {
       "how many processes (default: 16)" },
     { "hosts", 0, "N", opt_int, FIELD (hosts),
       "how many hosts, each with the next processes (default: one a process)" },
-    { "seed", 0, "N", set_seed, FIELD (order),
+    { "seed", 0, "N", set_shuffle_seed, FIELD (order),
       "seed of the order of processes and steps (default: as they come)" },
     { 0 },
 };
@@ -43,13 +43,13 @@ static const struct opt_rule rules[] = {
 };
 
 /* Hosts are consecutive processes, in numbers as equal as possible. */
-static uint32_t host_of (uint32_t process)
+static uint32_t host_of_process (uint32_t process)
 {
     return (uint64_t)process * given.hosts / given.processes;
 }
 
-static void print_text (const struct pattern *p, const char *kind,
-                        struct probe *pair, FILE *fp)
+static void print_pattern_text (const struct pattern *p, const char *kind,
+                                struct probe *pair, FILE *fp)
 {
     uint32_t processes = pattern_processes (p);
     int digits = snprintf (NULL, 0, "%" PRIu32, processes - 1);
@@ -61,8 +61,9 @@ static void print_text (const struct pattern *p, const char *kind,
              pattern_steps (p) > pattern_turn (p)
                  ? ", then the same with roles swapped" : "");
     for (uint32_t i = 0; given.hosts < given.processes && i < processes; i++) {
-        if (i == 0 || host_of (i) != host_of (i - 1))
-            fprintf (fp, "%shost %" PRIu32 ":", i ? "\n" : "", host_of (i));
+        if (i == 0 || host_of_process (i) != host_of_process (i - 1))
+            fprintf (fp, "%shost %" PRIu32 ":", i ? "\n" : "",
+                     host_of_process (i));
         fprintf (fp, " %" PRIu32 "%s", i, i + 1 < processes ? "" : "\n");
     }
     for (uint64_t s = 0; s < pattern_turn (p); s++) {
@@ -83,7 +84,7 @@ static void print_json (const struct pattern *p, const char *kind,
     fprintf (fp, "{\"pattern\":\"%s\",\"processes\":%" PRIu32 ",\"hosts\":[",
              kind, pattern_processes (p));
     for (uint32_t i = 0; i < pattern_processes (p); i++)
-        fprintf (fp, "%s%" PRIu32, i ? "," : "", host_of (i));
+        fprintf (fp, "%s%" PRIu32, i ? "," : "", host_of_process (i));
     fprintf (fp, "],\"turn\":%" PRIu64 ",\"steps\":[", pattern_turn (p));
     for (uint64_t s = 0; s < pattern_steps (p); s++) {
         uint32_t n = pattern_step (p, s, pair);
@@ -97,7 +98,7 @@ static void print_json (const struct pattern *p, const char *kind,
     fputs ("]}\n", fp);
 }
 
-static struct pattern *make (const char *name)
+static struct pattern *make_pattern (const char *name)
 {
     int kind = pattern_find (name);
     struct pattern *p;
@@ -113,7 +114,7 @@ static struct pattern *make (const char *name)
                    PATTERN_PROCESSES_MAX);
     host = xarray (given.processes, sizeof (*host));
     for (uint32_t i = 0; i < (uint32_t)given.processes; i++)
-        host[i] = host_of (i);
+        host[i] = host_of_process (i);
     p = need (pattern_create (kind, given.processes, host, &given.order,
                               &fault));
     free (host);
@@ -123,10 +124,10 @@ static struct pattern *make (const char *name)
     return p;
 }
 
-static int run (struct inputs *in)
+static int run_pattern_verb (struct inputs *in)
 {
     const char *name = in->operand[0];
-    struct pattern *p = name ? make (name) : NULL;
+    struct pattern *p = name ? make_pattern (name) : NULL;
     struct probe *pair;
     FILE *fp;
 
@@ -136,7 +137,7 @@ static int run (struct inputs *in)
     if (!name)
         return EXIT_OK;
     pair = xarray (pattern_width (p), sizeof (*pair));
-    (in->json ? print_json : print_text) (p, name, pair, fp);
+    (in->json ? print_json : print_pattern_text) (p, name, pair, fp);
     free (pair);
     pattern_destroy (p);
     return EXIT_OK;
@@ -146,5 +147,6 @@ const struct verb verb_pattern = {
     .group = VERBS_COMPARE, .name = "pattern",
     .help = "the steps of a schedule, to compare by eye",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "[PATTERN]", .max = 1,
-    .options = options, .rules = rules, .given = &given, .run = run,
+    .options = options, .rules = rules, .given = &given,
+    .run = run_pattern_verb,
 };

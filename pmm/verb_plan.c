@@ -40,7 +40,7 @@ static struct plan_words {
     bool throughput, base_lids, shuffle, verbose;
 } given = { .extra_rounds = -1, .seed = 1 };
 
-static const struct plan_verb_kind *kind (void)
+static const struct plan_verb_kind *chosen_plan_kind (void)
 {
     return given.throughput                               ? &throughput
            : given.method && strcmp (given.method, "pmm") ? &schedule
@@ -112,12 +112,12 @@ static struct plan *make_schedule (struct pathset *ps)
 
 /* Make in->plan and in->ps. Programs that exchange messages use the base LIDs.
  */
-static void make (struct inputs *in, struct plan_file_extra *extra)
+static void make_verb_plan (struct inputs *in, struct plan_file_extra *extra)
 {
     bool flows = given.throughput;
     const struct plan_options opts = {
         .extra_rounds = given.extra_rounds >= 0 ? given.extra_rounds
-                                                : kind ()->rounds,
+                                                : chosen_plan_kind ()->rounds,
         .seed = given.seed,
         .budget = given.budget,
     };
@@ -131,8 +131,9 @@ static void make (struct inputs *in, struct plan_file_extra *extra)
     in->ps = inputs_hosts (in->fabric, "hosts", given.hosts,
                            !given.base_lids && !flows);
     in->plan = need (flows ? flows_make (in->ps, &fill, &fault)
-                     : kind () == &ours ? plan_make (in->ps, &opts, &fault)
-                                        : make_schedule (in->ps));
+                     : chosen_plan_kind () == &ours
+                         ? plan_make (in->ps, &opts, &fault)
+                         : make_schedule (in->ps));
     extra->seconds = 1e-9 * (double)(clock_ns () - start);
     if (getrusage (RUSAGE_SELF, &usage) == 0)
         extra->peak_rss_mb = usage.ru_maxrss / 1024.0;
@@ -141,7 +142,7 @@ static void make (struct inputs *in, struct plan_file_extra *extra)
                                 &extra->stderr_max, &fault));
 }
 
-static void say_filled (const struct plan *plan, size_t endpoints)
+static void report_filled_links (const struct plan *plan, size_t endpoints)
 {
     size_t n, filled = 0;
     const struct plan_target *t = plan_targets (plan, &n);
@@ -184,7 +185,7 @@ static double count_meetings (struct multipath *m, const struct pathset *ps,
 }
 
 /* Where messages are spread, no round keeps probes apart: say how far. */
-static void say_meetings (const struct inputs *in)
+static void report_path_sharing (const struct inputs *in)
 {
     struct traffic_class as = { 0, false };
     struct spread_choice c;
@@ -219,7 +220,7 @@ static void summary (const struct inputs *in,
     if (pathset_size (in->ps) > n)
         fprintf (stderr, "pmm plan: by %zu LIDs\n", pathset_size (in->ps));
     if (plan_rules (plan_method (plan))->flows) {
-        say_filled (plan, n);
+        report_filled_links (plan, n);
         return;
     }
     fprintf (stderr,
@@ -239,7 +240,7 @@ static void summary (const struct inputs *in,
                  " rms %.2f, max %.2f of an RTT's\n",
                  extra->stderr_rms, extra->stderr_max);
     if (plan_probes (plan) > 0)
-        say_meetings (in);
+        report_path_sharing (in);
     if (plan_maximal (plan) && !plan_rules (plan_method (plan))->schedule)
         fprintf (stderr,
                  "pmm plan: %zu rounds at least: %zu probes, %zu to a round\n",
@@ -247,7 +248,7 @@ static void summary (const struct inputs *in,
                  n / 2);
 }
 
-static void check_plan (struct inputs *in)
+static void check_plan_file (struct inputs *in)
 {
     int (*check) (struct pathset *ps, const struct plan *plan,
                   struct error *err) = plan_check;
@@ -261,16 +262,16 @@ static void check_plan (struct inputs *in)
     }
 }
 
-static int run (struct inputs *in)
+static int run_plan (struct inputs *in)
 {
     struct plan_file_extra extra = { 0 };
 
-    if (given.extra_rounds > kind ()->most)
-        die_input ("--extra-rounds: more than %d", kind ()->most);
+    if (given.extra_rounds > chosen_plan_kind ()->most)
+        die_input ("--extra-rounds: more than %d", chosen_plan_kind ()->most);
     if (given.check)
-        check_plan (in);
+        check_plan_file (in);
     else
-        make (in, &extra);
+        make_verb_plan (in, &extra);
     if (!given.check)
         need_ok (plan_write (in->plan, in->ps, &extra, inputs_output (in),
                              &fault));
@@ -286,5 +287,5 @@ const struct verb verb_plan = {
     .help = "plan the fewest probes that resolve a job's links",
     .needs = TAKES_FABRIC, .may = TAKES_OUTPUT,
     .options = options, .given = &given, .rules = rules,
-    .run = run,
+    .run = run_plan,
 };

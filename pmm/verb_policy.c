@@ -23,7 +23,8 @@
 
 /* --- facts about a node --------------------------------------------------- */
 
-static json_t *findings_json (const struct policy_input *in, const char *node)
+static json_t *node_findings_json (const struct policy_input *in,
+                                   const char *node)
 {
     json_t *list = xcheck (json_array ());
 
@@ -100,7 +101,7 @@ static json_t *node_json (const struct policy_input *in,
         json_put (obj, "when", json_integer (d->when));
     if (out)
         json_put (obj, "left_out", json_incref ((json_t *)out));
-    json_put (obj, "findings", findings_json (in, d->node));
+    json_put (obj, "findings", node_findings_json (in, d->node));
     json_put (obj, "signs", signs_json (in, d->node));
     json_put (obj, "actions", actions_json (in, d->node));
     return obj;
@@ -108,7 +109,7 @@ static json_t *node_json (const struct policy_input *in,
 
 /* --- text ---------------------------------------------------------------- */
 
-static void print_finding (const json_t *v, FILE *fp)
+static void print_policy_finding (const json_t *v, FILE *fp)
 {
     bool slow = json_number_value (json_object_get (v, "excess_ns")) > 0;
     bool node = !strcmp (text_of (v, "kind"),
@@ -158,7 +159,7 @@ static void print_grounds (const json_t *v, size_t most, FILE *fp)
             if (lists[k].format)
                 print_line (item, lists[k].format, fp);
             else
-                print_finding (item, fp);
+                print_policy_finding (item, fp);
         }
     }
 }
@@ -188,8 +189,8 @@ static void print_calm (struct ledger *ledger, size_t nodes, FILE *fp)
 /* Write the decisions on all nodes with something to report, or on one node
  * (name not NULL).
  */
-static void tell (struct inputs *in, const struct act_report *r,
-                  const char *action, const char *name)
+static void report_decisions (struct inputs *in, const struct act_report *r,
+                              const char *action, const char *name)
 {
     const struct decisions *d = &r->decisions;
     const struct policy_input *input = &r->facts.input;
@@ -232,7 +233,8 @@ static void tell (struct inputs *in, const struct act_report *r,
 /* --- the verbs ------------------------------------------------------------ */
 
 /* What the policy would do now. */
-static void look (struct inputs *in, struct site *site, struct act_report *r)
+static void evaluate_policy (struct inputs *in, struct site *site,
+                             struct act_report *r)
 {
     need_ok (site_read (site, in->conf, 0, &fault));
     inputs_fabric (in);
@@ -241,14 +243,14 @@ static void look (struct inputs *in, struct site *site, struct act_report *r)
                        &fault));
 }
 
-static int explain (struct inputs *in)
+static int explain_policy (struct inputs *in)
 {
     struct act_report report;
     struct site site;
     int status;
 
-    look (in, &site, &report);
-    tell (in, &report, site.action, in->operand[0]);
+    evaluate_policy (in, &site, &report);
+    report_decisions (in, &report, site.action, in->operand[0]);
     /* a read error, not an input error */
     status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
     act_report_clear (&report);
@@ -402,7 +404,7 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
 }
 
 /* The number if an audit has it; 0: none. */
-static int64_t find_audit (struct inputs *in, uint64_t number)
+static int64_t find_audit_id (struct inputs *in, uint64_t number)
 {
     int64_t id = ledger_next (in->ledger, (int64_t)number - 1, &fault);
 
@@ -613,7 +615,7 @@ static struct named find_named (struct inputs *in, const char *word)
         return n;
     n.number = true;
     if (!why_given.job)
-        n.audit = find_audit (in, number);
+        n.audit = find_audit_id (in, number);
     if (n.audit == 0)
         n.audit = find_job (in, number);
     return n;
@@ -673,14 +675,14 @@ static json_t *why_json (struct inputs *in, const struct act_report *r,
     return json_pack ("{s:o, s:o}", "nodes", nodes, "measured", measured);
 }
 
-static int why (struct inputs *in)
+static int run_policy_why (struct inputs *in)
 {
     const char *word = in->operand[0];
     struct act_report report;
     struct site site;
     struct named n;
 
-    look (in, &site, &report);
+    evaluate_policy (in, &site, &report);
     n = find_named (in, word);
     if (in->json) {
         json_t *facts = why_json (in, &report, word, &n);
@@ -703,7 +705,7 @@ static int why (struct inputs *in)
 }
 
 /* did: a list of what is done, for JSON; NULL: text. */
-static void say (void *did, enum policy_kind kind, const char *line)
+static void report_action (void *did, enum policy_kind kind, const char *line)
 {
     if (did)
         json_add (did, json_pack ("{s:s, s:s}", "action",
@@ -713,7 +715,7 @@ static void say (void *did, enum policy_kind kind, const char *line)
     fflush (stdout);
 }
 
-static int act (struct inputs *in)
+static int run_policy_act (struct inputs *in)
 {
     json_t *did = in->json ? json_array () : NULL;
     struct act_report report;
@@ -731,7 +733,7 @@ static int act (struct inputs *in)
                    INSTEAD (name));
     in->ledger = need (ledger_open (site.ledger, LEDGER_WRITE, &fault));
     need_ok (act_round (&report, &site, in->ledger, in->fabric,
-                        (int64_t)time (NULL), say, did, &fault));
+                        (int64_t)time (NULL), report_action, did, &fault));
     if (report.busy)
         die_world ("an audit is running, or another acts");
     if (did)
@@ -749,10 +751,12 @@ static const struct verb *const verbs[] = {
                           .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_JSON
                                  | TAKES_COLOUR
                                  | TAKES_OUTPUT,
-                          .operands = "[NODE]", .max = 1, .run = explain },
+                          .operands = "[NODE]", .max = 1,
+                          .run = explain_policy },
     &(const struct verb){ .name = "act",
                           .help = "drain, resume and comment nodes, once",
-                          .may = TAKES_CONF | TAKES_JSON, .run = act },
+                          .may = TAKES_CONF | TAKES_JSON,
+                          .run = run_policy_act },
     NULL,
 };
 
@@ -762,7 +766,7 @@ const struct verb verb_why = {
     .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_JSON | TAKES_COLOUR
            | TAKES_OUTPUT,
     .operands = "NODE|CABLE|JOBID|AUDIT", .min = 1, .max = 1,
-    .options = why_options, .given = &why_given, .run = why,
+    .options = why_options, .given = &why_given, .run = run_policy_why,
 };
 
 const struct verb verb_policy = {

@@ -220,7 +220,7 @@ static int run_edges (struct inputs *in)
     return status;
 }
 
-static int run (struct inputs *in)
+static int run_rates (struct inputs *in)
 {
     if (given.series && !in->plan)
         return run_edges (in);
@@ -232,5 +232,5 @@ const struct verb verb_rates = {
     .group = VERBS_COMPARE, .name = "rates",
     .help = "what links carried, and their nominal rates",
     .may = TAKES_FABRIC | TAKES_PLAN | TAKES_JSON | TAKES_OUTPUT,
-    .options = options, .given = &given, .rules = rules, .run = run,
+    .options = options, .given = &given, .rules = rules, .run = run_rates,
 };

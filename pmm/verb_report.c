@@ -114,7 +114,7 @@ static void take_job (void *history, const struct accounting_job *job)
                           job->comment, &fault));
 }
 
-static int report_sacct (struct inputs *in)
+static int report_job_history (struct inputs *in)
 {
     int64_t now = time (NULL);
     int64_t since = given.since ? given.since : now - DEFAULT_SINCE_S;
@@ -133,7 +133,7 @@ static int report_sacct (struct inputs *in)
     return EXIT_OK;
 }
 #else
-static int report_sacct (struct inputs *in)
+static int report_job_history (struct inputs *in)
 {
     (void)in;
     die_input ("--sacct: this pmm was built without Slurm, or without the "
@@ -188,7 +188,7 @@ static struct verdict *read_output (struct inputs *in)
 
 #ifdef HAVE_LEDGER
 /* The past of a verdict's suspects; NULL without -L. */
-static json_t *read_history (struct inputs *in, const struct verdict *v)
+static json_t *read_suspect_history (struct inputs *in, const struct verdict *v)
 {
     if (!in->ledger_path)
         return NULL;
@@ -197,7 +197,7 @@ static json_t *read_history (struct inputs *in, const struct verdict *v)
                                  PAGE_AUDITS, &fault));
 }
 #else
-static json_t *read_history (struct inputs *in, const struct verdict *v)
+static json_t *read_suspect_history (struct inputs *in, const struct verdict *v)
 {
     (void)v;
     if (in->ledger_path)
@@ -249,7 +249,7 @@ static json_t *matrix_json (const struct series *s, const char *path)
                       "labels", labels, "lengths", lengths, "values", values);
 }
 
-static json_t *read_series (void)
+static json_t *read_report_series (void)
 {
     json_t *all = given.series.n > 0 ? xcheck (json_array ()) : NULL;
 
@@ -265,7 +265,7 @@ static json_t *read_series (void)
     return all;
 }
 #else
-static json_t *read_series (void)
+static json_t *read_report_series (void)
 {
     if (given.series.n > 0)
         die_input ("--series: this pmm was built without what compares with "
@@ -295,8 +295,8 @@ static int report_page (struct inputs *in)
         .ps = in->ps, .plan = in->plan, .samples = in->samples,
         .baseline = in->base,
         .cabling = cabling, .counters = counters,
-        .history = v ? read_history (in, v) : NULL,
-        .series = read_series (),
+        .history = v ? read_suspect_history (in, v) : NULL,
+        .series = read_report_series (),
     };
     need_ok (page_write (&page, inputs_output (in), &fault));
     if (v)
@@ -329,9 +329,9 @@ static const struct opt_rule rules[] = {
     { 0 },
 };
 
-static int run (struct inputs *in)
+static int run_report (struct inputs *in)
 {
-    return given.sacct  ? report_sacct (in)
+    return given.sacct  ? report_job_history (in)
            : given.html ? report_page (in)
                         : report_verdict (in);
 }
@@ -342,5 +342,5 @@ const struct verb verb_report = {
     .may = TAKES_FABRIC | TAKES_JSON | TAKES_COLOUR | TAKES_OUTPUT | TAKES_PLAN
            | TAKES_SAMPLES | TAKES_BASELINES | TAKES_LEDGER,
     .operands = "[VERDICT]", .max = 1,
-    .options = options, .given = &given, .rules = rules, .run = run,
+    .options = options, .given = &given, .rules = rules, .run = run_report,
 };

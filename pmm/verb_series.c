@@ -54,7 +54,7 @@ static const struct opt_rule rules[] = {
 };
 
 /* Load all runs of all files into one list; of these, only --run. */
-static struct series_list load (const struct inputs *in)
+static struct series_list load_series_runs (const struct inputs *in)
 {
     struct series_list all = { 0 };
     size_t run = (size_t)given.run;
@@ -80,7 +80,7 @@ static struct series_list load (const struct inputs *in)
     return all;
 }
 
-static bool is_there (const struct series_list *list, uint64_t length)
+static bool has_length (const struct series_list *list, uint64_t length)
 {
     for (size_t i = 0; i < list->n; i++)
         for (size_t k = 0; k < list->run[i]->nlengths; k++)
@@ -101,7 +101,7 @@ static void keep_lengths (struct series_list *list, const char *text)
         snprintf (word, sizeof (word), "%.*s", (int)len, text);
         if (len >= sizeof (word) || text_bytes (word, INT64_MAX, &v[n]) < 0)
             die_input ("--lengths: '%.40s' is not a number of bytes", text);
-        if (!is_there (list, v[n]))
+        if (!has_length (list, v[n]))
             die_input ("--lengths: nothing was measured by messages of %ju "
                        "bytes", (uintmax_t)v[n]);
         n++;
@@ -113,7 +113,7 @@ static void keep_lengths (struct series_list *list, const char *text)
 }
 
 /* Subtract the time of messages on the wire. */
-static void less_own_time (struct series *s, const struct fabric *f)
+static void subtract_wire_time (struct series *s, const struct fabric *f)
 {
     uint32_t *end = xarray (s->nprocesses, sizeof (*end));
 
@@ -138,9 +138,9 @@ static void less_own_time (struct series *s, const struct fabric *f)
     free (end);
 }
 
-static int run (struct inputs *in)
+static int run_series (struct inputs *in)
 {
-    struct series_list list = load (in);
+    struct series_list list = load_series_runs (in);
     size_t corrected = 0;
 
     if (given.lengths)
@@ -149,7 +149,7 @@ static int run (struct inputs *in)
         inputs_fabric (in);
         for (size_t i = 0; i < list.n; i++)
             if (list.run[i]->npairs > 0) {
-                less_own_time (list.run[i], in->fabric);
+                subtract_wire_time (list.run[i], in->fabric);
                 corrected++;
             }
         if (corrected == 0)
@@ -171,5 +171,5 @@ const struct verb verb_series = {
     .help = "what tests of pairs measured, as tables, fits",
     .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT,
     .operands = "FILE...", .min = 1, .max = -1,
-    .options = options, .rules = rules, .given = &given, .run = run,
+    .options = options, .rules = rules, .given = &given, .run = run_series,
 };

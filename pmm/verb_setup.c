@@ -60,7 +60,7 @@ struct setup {
     size_t n;
 };
 
-static struct item *find (const struct setup *s, const char *path)
+static struct item *find_setup_item (const struct setup *s, const char *path)
 {
     for (size_t i = 0; i < s->n; i++)
         if (!strcmp (s->v[i].path, path))
@@ -71,7 +71,7 @@ static struct item *find (const struct setup *s, const char *path)
 /* Both take path and text. A path goes into several files, each with a syntax
  * of its own.
  */
-static void add (struct setup *s, struct item item)
+static void add_setup_item (struct setup *s, struct item item)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+@-";
@@ -79,7 +79,7 @@ static void add (struct setup *s, struct item item)
     if (*item.path != '/' || item.path[strspn (item.path, plain)])
         die_input ("%s: need an absolute path of letters, digits and . _ + @ -",
                    item.path);
-    if (find (s, item.path)) {
+    if (find_setup_item (s, item.path)) {
         free (item.path);
         free (item.text);
         return;
@@ -90,7 +90,8 @@ static void add (struct setup *s, struct item item)
 
 static void add_dir (struct setup *s, char *path, bool slurms, mode_t mode)
 {
-    add (s, (struct item){ .path = path, .slurms = slurms, .mode = mode });
+    add_setup_item (
+        s, (struct item){ .path = path, .slurms = slurms, .mode = mode });
 }
 
 /*
@@ -209,8 +210,8 @@ static void write_audit_unit (const struct setup *s, FILE *fp)
              (uintmax_t)s->user.pw_gid);
 }
 
-static void add_file (struct setup *s, const char *path,
-                      void (*write) (const struct setup *s, FILE *fp))
+static void add_setup_file (struct setup *s, const char *path,
+                            void (*write) (const struct setup *s, FILE *fp))
 {
     struct item item = { .path = xstrdup (path) };
     size_t len;
@@ -218,7 +219,7 @@ static void add_file (struct setup *s, const char *path,
 
     write (s, fp);
     fclose (fp);
-    add (s, item);
+    add_setup_item (s, item);
 }
 
 /* Whether a path is this directory, or below it. */
@@ -268,19 +269,24 @@ static void list_items (struct setup *s)
 
     add_dir (s, xstrdup (s->conf_dir), false, 0755);
     if (access (s->conf, F_OK) < 0) /* first: it has the answers, next time */
-        add_file (s, s->conf, write_conf);
+        add_setup_file (s, s->conf, write_conf);
     for (size_t i = 0; i < COUNT (slurms); i++)
         if (*slurms[i])
             add_dir (s, inputs_parent (slurms[i]), true, 0755);
     if (*s->site.metrics) /* maybe the collector's */
-        add (s, (struct item){ .path = inputs_parent (s->site.metrics),
-                               .slurms = true, .mode = 0755, .any = true });
+        add_setup_item (s,
+                        (struct item){ .path = inputs_parent (s->site.metrics),
+                                       .slurms = true,
+                                       .mode = 0755,
+                                       .any = true });
     if (*s->site.reports)
         add_dir (s, xstrdup (s->site.reports), true, 0755);
     add_dir (s, xstrdup (s->site.spool), true, 0700);
     for (const char *list = s->site.snapshot; text_next (&list, path);)
-        add (s, (struct item){ .path = inputs_parent (path), .slurms = true,
-                               .mode = 0755, .either = true });
+        add_setup_item (s, (struct item){ .path = inputs_parent (path),
+                                          .slurms = true,
+                                          .mode = 0755,
+                                          .either = true });
     if (!*controller_value (s->slurm, "PMIxCliTmpDirBase"))
         add_dir (s, xstrdup (PMIX_DIR), false, 0755);
     for (size_t i = 0; i < COUNT (files); i++) {
@@ -288,10 +294,10 @@ static void list_items (struct setup *s)
         char *file = xasprintf ("%s/%s", dir, files[i].name);
 
         if (!*files[i].dir)
-            add_file (s, file, files[i].write);
+            add_setup_file (s, file, files[i].write);
         else if (access (SYSTEMD_DIR, F_OK) == 0 && !units_do (s)) {
             add_dir (s, xstrdup (dir), false, 0755);
-            add_file (s, file, files[i].write);
+            add_setup_file (s, file, files[i].write);
         }
         free (file);
     }
@@ -307,7 +313,7 @@ static void list_items (struct setup *s)
 static bool in_safe_place (const struct setup *s, struct item *it)
 {
     char *dir = inputs_parent (it->path);
-    const struct item *made = find (s, dir);
+    const struct item *made = find_setup_item (s, dir);
     bool safe = made && made->state == MISSING && it->slurms >= made->slurms;
     int fd = -1;
 
@@ -428,7 +434,7 @@ static int make_dir (const struct setup *s, const struct item *it)
     return rc;
 }
 
-static int make (const struct setup *s, const struct item *it)
+static int make_setup_file (const struct setup *s, const struct item *it)
 {
     struct outfile *out;
 
@@ -456,7 +462,7 @@ static void show_text (const char *text)
     }
 }
 
-static void show (const struct setup *s, const struct item *it)
+static void show_setup_item (const struct setup *s, const struct item *it)
 {
     if (it->state == REFUSED)
         printf ("refused      %s\n", it->err.text);
@@ -473,7 +479,7 @@ static void show (const struct setup *s, const struct item *it)
     }
 }
 
-static json_t *item_json (const struct setup *s, const struct item *it)
+static json_t *setup_item_json (const struct setup *s, const struct item *it)
 {
     return json_pack (
         "{s:s, s:s, s:s, s:o, s:s?}", "path", it->path, "state",
@@ -486,7 +492,7 @@ static json_t *item_json (const struct setup *s, const struct item *it)
         it->state == REFUSED ? it->err.text : NULL);
 }
 
-static int report (struct setup *s, struct inputs *in)
+static int report_setup_items (struct setup *s, struct inputs *in)
 {
     size_t refused = 0, missing = 0;
     json_t *items = json_array ();
@@ -499,10 +505,10 @@ static int report (struct setup *s, struct inputs *in)
     given.apply &= refused == 0;
     for (size_t i = 0; i < s->n; i++) {
         if (given.apply && s->v[i].state == MISSING)
-            need_ok (make (s, &s->v[i]));
+            need_ok (make_setup_file (s, &s->v[i]));
         if (!in->json)
-            show (s, &s->v[i]);
-        json_add (items, item_json (s, &s->v[i]));
+            show_setup_item (s, &s->v[i]);
+        json_add (items, setup_item_json (s, &s->v[i]));
     }
     if (in->json)
         inputs_put_json (in, "setup", NULL,
@@ -558,7 +564,7 @@ static void find_user (struct setup *s, bool quiet)
                                .pw_gid = pw->pw_gid };
 }
 
-static void read_site (struct setup *s, const char *conf)
+static void read_setup_site (struct setup *s, const char *conf)
 {
     char *dir;
 
@@ -580,7 +586,7 @@ static void read_site (struct setup *s, const char *conf)
     free (dir);
 }
 
-static int run (struct inputs *in)
+static int run_setup (struct inputs *in)
 {
     struct setup s = { 0 };
     int status;
@@ -588,12 +594,12 @@ static int run (struct inputs *in)
     if (given.apply && geteuid () != 0)
         die_world ("--apply makes directories of several users: run it as "
                    "root");
-    read_site (&s, in->conf);
+    read_setup_site (&s, in->conf);
     find_user (&s, in->json);
     if (!s.has_conf)
         set_keys (&s);
     list_items (&s);
-    status = report (&s, in);
+    status = report_setup_items (&s, in);
     for (size_t i = 0; i < s.n; i++) {
         free (s.v[i].path);
         free (s.v[i].text);
@@ -632,5 +638,5 @@ const struct verb verb_setup = {
     .group = VERBS_SITE, .name = "setup",
     .help = "make the directories and files that a site needs",
     .may = TAKES_CONF | TAKES_JSON,
-    .options = options, .given = &given, .run = run,
+    .options = options, .given = &given, .run = run_setup,
 };

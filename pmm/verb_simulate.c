@@ -246,8 +246,9 @@ static const struct fault_kind {
 /* Split NAME=NUMBER, of which the number is from min to max: the caller frees
  * the name. form is for the error.
  */
-static char *split (const char *option, const char *form, const char *word,
-                    double min, double max, double *number)
+static char *split_option (const char *option, const char *form,
+                           const char *word, double min, double max,
+                           double *number)
 {
     const char *equals = strrchr (word, '=');
 
@@ -256,12 +257,13 @@ static char *split (const char *option, const char *form, const char *word,
     return xasprintf ("%.*s", (int)(equals - word), word);
 }
 
-static void add_fault (const struct fabric *f, const struct fault_kind *kind,
-                       const char *word, struct truth *t)
+static void add_simulated_fault (const struct fabric *f,
+                                 const struct fault_kind *kind,
+                                 const char *word, struct truth *t)
 {
     double ns;
-    char *name = split (kind->option, "NAME=+NS", word, -LATENCY_MAX_NS,
-                        LATENCY_MAX_NS, &ns);
+    char *name = split_option (kind->option, "NAME=+NS", word, -LATENCY_MAX_NS,
+                               LATENCY_MAX_NS, &ns);
 
     if (!kind->slow (f, name, ns, t))
         die_input ("--%s %.80s: no such %s", kind->option, word, kind->of);
@@ -296,7 +298,8 @@ static void make_truth (const struct inputs *in, struct simulate_options *opts,
         t->latency[l] += given.spread * rng_uniform (&rng);
     for (size_t i = 0; i < sizeof (fault_kinds) / sizeof (fault_kinds[0]); i++)
         for (size_t k = 0; k < fault_kinds[i].faults->n; k++)
-            add_fault (f, &fault_kinds[i], fault_kinds[i].faults->v[k], t);
+            add_simulated_fault (f, &fault_kinds[i],
+                                 fault_kinds[i].faults->v[k], t);
     for (size_t l = 0; l < f->nlinks; l++)
         if (t->latency[l] + t->arc[2 * l] < 0
             || t->latency[l] + t->arc[2 * l + 1] < 0)
@@ -313,8 +316,8 @@ static void make_truth (const struct inputs *in, struct simulate_options *opts,
 }
 
 /* A number of ns, or the name of a kind of noise. */
-static void make_noise (const struct pathset *ps, struct simulate_options *opts,
-                        struct truth *t)
+static void set_simulated_noise (const struct pathset *ps,
+                                 struct simulate_options *opts, struct truth *t)
 {
     const struct noise_kind *kind;
 
@@ -377,9 +380,10 @@ static void misroute (struct fabric *f, const char *word)
  */
 
 /* Spread messages as switches do on the service level that probes choose. */
-static void choose_level (const struct inputs *in, struct traffic_class *as,
-                          struct spread_choice *c,
-                          struct simulate_options *opts)
+static void set_service_level (const struct inputs *in,
+                               struct traffic_class *as,
+                               struct spread_choice *c,
+                               struct simulate_options *opts)
 {
     size_t confirm = plan_confirm_rounds (in->plan);
     bool adaptive;
@@ -416,9 +420,9 @@ static void run_probes (struct inputs *in)
         die_input ("--outliers %.80s: expected SHARE:NS", given.outliers);
     opts.outlier_share = outliers[0];
     opts.outlier_ns = outliers[1];
-    choose_level (in, &as, &level, &opts);
+    set_service_level (in, &as, &level, &opts);
     make_truth (in, &opts, &t);
-    make_noise (in->ps, &opts, &t);
+    set_simulated_noise (in->ps, &opts, &t);
     make_loopbacks (in->fabric, in->ps, &opts, &t);
     if (given.misroute.n > 0) {
         twisted = inputs_open (in, in->fabric_path);
@@ -447,7 +451,8 @@ static void run_probes (struct inputs *in)
 static void set_rate (const struct fabric *f, const char *word, double *rate)
 {
     double gbps;
-    char *name = split ("rate", "LINK=GBPS", word, 1e-6, GBPS_MAX, &gbps);
+    char *name
+        = split_option ("rate", "LINK=GBPS", word, 1e-6, GBPS_MAX, &gbps);
     uint32_t link = fabric_find_link (f, name);
 
     if (link == FABRIC_NONE)
@@ -483,7 +488,7 @@ static void run_flows (struct inputs *in)
 }
 #endif
 
-static int run (struct inputs *in)
+static int run_simulate (struct inputs *in)
 {
     if (!plan_rules (plan_method (in->plan))->flows)
         run_probes (in);
@@ -500,5 +505,5 @@ const struct verb verb_simulate = {
     .group = VERBS_REPLAY, .name = "simulate",
     .help = "simulate the round-trip times that a plan would measure",
     .needs = TAKES_FABRIC | TAKES_PLAN, .may = TAKES_OUTPUT,
-    .options = options, .given = &given, .run = run,
+    .options = options, .given = &given, .run = run_simulate,
 };

@@ -37,7 +37,7 @@ static const struct opt options[] = {
     { 0 },
 };
 
-static int run (struct inputs *in)
+static int run_solve (struct inputs *in)
 {
     const struct solve_options opts = {
         .quantile = quantiles[given.quantile].quantile,
@@ -55,5 +55,5 @@ const struct verb verb_solve = {
     .group = VERBS_REPLAY, .name = "solve",
     .help = "solve link latencies from round-trip times",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES, .may = TAKES_OUTPUT,
-    .options = options, .given = &given, .run = run,
+    .options = options, .given = &given, .run = run_solve,
 };

@@ -22,7 +22,7 @@ enum { NUMA_UNKNOWN = 0xffff, TEXTS = 3 };
 static const struct node unknown = { .numa = -1, .adapter_numa = -1 };
 
 /* One of the node's texts, and its size. */
-static char *text_of (struct node *node, int which, size_t *size)
+static char *node_text (struct node *node, int which, size_t *size)
 {
     char *const text[TEXTS] = { node->boot, node->kernel, node->governor };
     const size_t sizes[TEXTS] = { sizeof (node->boot), sizeof (node->kernel),
@@ -45,7 +45,7 @@ void about_read (struct node *node, const char *root, const char *device)
               "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu);
     for (int i = 0; i < TEXTS; i++) {
         size_t size;
-        char *text = text_of (node, i, &size);
+        char *text = node_text (node, i, &size);
 
         snprintf (path, sizeof (path), "%.300s%s", root, file[i]);
         cpu_read_line (path, text, size);
@@ -75,7 +75,7 @@ size_t about_pack (struct node *node, uint8_t *buf)
     size_t size;
 
     for (int i = 0; i < TEXTS; i++) {
-        const char *text = text_of (node, i, &size);
+        const char *text = node_text (node, i, &size);
 
         p = wire_put_bytes (p, text, strlen (text), UINT8_MAX);
     }
@@ -98,7 +98,7 @@ size_t about_unpack (struct node *node, const uint8_t *buf, size_t len)
     *node = unknown;
     for (int i = 0; i < TEXTS; i++) {
         size_t size;
-        char *text = text_of (node, i, &size);
+        char *text = node_text (node, i, &size);
 
         wire_take_text (&in, text, size);
     }

@@ -40,7 +40,7 @@ enum { COORDS = sizeof (coords) / sizeof (coords[0]) };
 /* Choose by the environment. A step inside another one has the marks of both,
  * but SLURM_MPI_TYPE (pmix, pmix_v4, pmi2) is its own.
  */
-static const struct coord_means *choose (struct error *err)
+static const struct coord_means *choose_coord (struct error *err)
 {
     const char *type = getenv ("SLURM_MPI_TYPE");
     const struct coord_means *found = NULL;
@@ -71,7 +71,7 @@ const struct coord_means *coord_find (const char *text, struct error *err)
     size_t len = strcspn (text, ":");
 
     if (!strcmp (text, COORD_AUTO))
-        return choose (err);
+        return choose_coord (err);
     for (size_t i = 0; i < COORDS; i++)
         if (strlen (coords[i]->name) == len
             && !strncmp (coords[i]->name, text, len))
@@ -167,7 +167,7 @@ static void local_close (struct coord *coord)
     free (c);
 }
 
-static int parse (struct local *c, const char *arg, struct error *err)
+static int parse_coord_arg (struct local *c, const char *arg, struct error *err)
 {
     struct coord *coord = &c->coord;
     int pos = 0;
@@ -185,7 +185,7 @@ static int parse (struct local *c, const char *arg, struct error *err)
 }
 
 /* Reach rank 0, or be reached. */
-static int join (struct local *c, struct error *err)
+static int join_local_coord (struct local *c, struct error *err)
 {
     const struct sockaddr *sa = (const struct sockaddr *)&c->sa;
 
@@ -215,14 +215,14 @@ static struct coord *local_open (const char *arg, int timeout_ms,
     c->fd = -1;
     c->deadline_ms = clock_ms () + timeout_ms;
     c->own_deadline_ms = clock_ms () + timeout_ms / WAIT_PART;
-    if (parse (c, arg, err) == 0 && join (c, err) == 0)
+    if (parse_coord_arg (c, arg, err) == 0 && join_local_coord (c, err) == 0)
         return &c->coord;
     local_close (&c->coord);
     return NULL;
 }
 
 /* Rank 0: take the blobs of the others that come in time. */
-static void gather (struct local *c, struct coord_blob *blob)
+static void gather_blobs (struct local *c, struct coord_blob *blob)
 {
     for (unsigned int missing = c->coord.size - 1; missing > 0;) {
         struct pollfd pfd = { .fd = c->fd, .events = POLLIN };
@@ -267,7 +267,7 @@ static int local_exchange (struct coord *coord, const uint8_t *data,
     blob[0] = hello.blob;
     c->peer = xarray (coord->size, sizeof (*c->peer));
     memset (c->peer, 0xff, coord->size * sizeof (*c->peer));
-    gather (c, blob);
+    gather_blobs (c, blob);
     for (unsigned int to = 1; to < coord->size; to++)
         if (c->peer[to] >= 0)
             coord_transfer (c->peer[to], blob, size, POLLOUT, c->deadline_ms);

@@ -61,7 +61,7 @@ static void set_deadline (struct pmi2 *c)
  * Messages
  */
 
-static int nonsense (const char *cmd, struct error *err)
+static int invalid_pmi2_answer (const char *cmd, struct error *err)
 {
     errno = EPROTO;
     return error_world (err, "PMI-2: slurmstepd's answer to %s is invalid",
@@ -79,7 +79,7 @@ static int transfer (struct pmi2 *c, void *buf, size_t size, short events,
 }
 
 /* Find a value of the answer; NULL: not in the answer. */
-static const char *find (const struct pmi2 *c, const char *key)
+static const char *find_pmi2_value (const struct pmi2 *c, const char *key)
 {
     size_t n = strlen (key);
 
@@ -90,16 +90,18 @@ static const char *find (const struct pmi2 *c, const char *key)
     return NULL;
 }
 
-static bool is (const struct pmi2 *c, const char *key, const char *text)
+static bool pmi2_value_is (const struct pmi2 *c, const char *key,
+                           const char *text)
 {
-    const char *value = find (c, key);
+    const char *value = find_pmi2_value (c, key);
 
     return value && !strcmp (value, text);
 }
 
 /* Send a request and read the answer. */
 __attribute__ ((format (printf, 4, 5))) static int
-ask (struct pmi2 *c, const char *cmd, struct error *err, const char *fmt, ...)
+ask_pmi2 (struct pmi2 *c, const char *cmd, struct error *err, const char *fmt,
+          ...)
 {
     char head[LENGTH_SIZE + 1] = "", digits[LENGTH_SIZE + 1], response[32];
     char *body, *message;
@@ -120,25 +122,25 @@ ask (struct pmi2 *c, const char *cmd, struct error *err, const char *fmt, ...)
         return -1;
     /* the length: digits, with blanks before or after them */
     if (sscanf (head, " %6[0-9] %n", digits, &end) != 1 || head[end])
-        return nonsense (cmd, err);
+        return invalid_pmi2_answer (cmd, err);
     len = strtoul (digits, NULL, 10);
     if (len == 0 || len > MESSAGE_MAX)
-        return nonsense (cmd, err);
+        return invalid_pmi2_answer (cmd, err);
     if (transfer (c, c->answer, len, POLLIN, cmd, err) < 0)
         return -1;
     c->answer[len] = '\0';
     c->len = len;
     snprintf (response, sizeof (response), "%s-response", cmd);
     if (strlen (c->answer) != len || c->answer[len - 1] != ';')
-        return nonsense (cmd, err);
+        return invalid_pmi2_answer (cmd, err);
     for (char *p = c->answer; (p = strchr (p, ';')); p++)
         *p = '\0';
-    if (!is (c, "cmd", response) || !find (c, "rc"))
-        return nonsense (cmd, err);
-    if (is (c, "rc", "0"))
+    if (!pmi2_value_is (c, "cmd", response) || !find_pmi2_value (c, "rc"))
+        return invalid_pmi2_answer (cmd, err);
+    if (pmi2_value_is (c, "rc", "0"))
         return 0;
-    if (!(why = find (c, "errmsg")))
-        why = find (c, "rc");
+    if (!(why = find_pmi2_value (c, "errmsg")))
+        why = find_pmi2_value (c, "rc");
     errno = EPROTO;
     return error_world (err, "PMI-2: slurmstepd's answer to %s: %.200s", cmd,
                         why);
@@ -148,7 +150,7 @@ ask (struct pmi2 *c, const char *cmd, struct error *err, const char *fmt, ...)
  * Joining
  */
 
-static int join (struct pmi2 *c, struct error *err)
+static int join_pmi2 (struct pmi2 *c, struct error *err)
 {
     const char *job = getenv ("PMI_JOBID");
     const char *rank = getenv ("PMI_RANK");
@@ -170,14 +172,16 @@ static int join (struct pmi2 *c, struct error *err)
         errno = EPROTO;
         return error_world (err, "PMI-2: slurmstepd does not speak it");
     }
-    if (ask (c, "fullinit", err, "pmijobid=%.32s;pmirank=%.9s;threaded=FALSE;",
-             job ? job : "0", rank ? rank : "0") < 0)
+    if (ask_pmi2 (c, "fullinit", err,
+                  "pmijobid=%.32s;pmirank=%.9s;threaded=FALSE;",
+                  job ? job : "0", rank ? rank : "0")
+        < 0)
         return -1;
-    if (!(text = find (c, "rank"))
+    if (!(text = find_pmi2_value (c, "rank"))
         || text_u64 (text, 0, COORD_RANKS_MAX - 1, &own) < 0
-        || !(text = find (c, "size"))
+        || !(text = find_pmi2_value (c, "size"))
         || text_u64 (text, own + 1, COORD_RANKS_MAX, &size) < 0)
-        return nonsense ("fullinit", err);
+        return invalid_pmi2_answer ("fullinit", err);
     c->coord.rank = (unsigned int)own;
     c->coord.size = (unsigned int)size;
     c->joined = true;
@@ -190,7 +194,7 @@ static void pmi2_close (struct coord *coord)
 
     if (c->joined) { /* else PMI_FD may be something else's descriptor */
         c->deadline_ms = clock_ms () + CLOSE_MS;
-        ask (c, "finalize", NULL, "%s", "");
+        ask_pmi2 (c, "finalize", NULL, "%s", "");
         close (c->fd);
     }
     free (c);
@@ -211,7 +215,7 @@ static struct coord *pmi2_open (const char *arg, int timeout_ms,
     c->fd = atoi (fd);
     c->wait_s = site_meet_timeout_s (timeout_ms);
     set_deadline (c);
-    if (join (c, err) == 0)
+    if (join_pmi2 (c, err) == 0)
         return &c->coord;
     pmi2_close (&c->coord);
     return NULL;
@@ -221,8 +225,8 @@ static struct coord *pmi2_open (const char *arg, int timeout_ms,
  * The exchange
  */
 
-static int put (struct pmi2 *c, const uint8_t *data, size_t len,
-                struct error *err)
+static int put_pmi2_blob (struct pmi2 *c, const uint8_t *data, size_t len,
+                          struct error *err)
 {
     uint8_t bytes[BYTES_MAX];
     char digits[2 * PIECE + 1];
@@ -236,8 +240,8 @@ static int put (struct pmi2 *c, const uint8_t *data, size_t len,
 
         for (size_t i = 0; i < n; i++)
             snprintf (digits + 2 * i, 3, "%02x", bytes[done + i]);
-        if (ask (c, "kvs-put", err, KEY "value=%s;", piece, c->coord.rank,
-                 digits)
+        if (ask_pmi2 (c, "kvs-put", err, KEY "value=%s;", piece, c->coord.rank,
+                      digits)
             < 0)
             return -1;
         done += n;
@@ -256,9 +260,11 @@ static int get (struct pmi2 *c, unsigned int rank, struct coord_blob *blob,
         const char *digits;
         size_t n;
 
-        if (ask (c, "kvs-get", err, KEY, piece, rank) < 0)
+        if (ask_pmi2 (c, "kvs-get", err, KEY, piece, rank) < 0)
             return -1;
-        digits = is (c, "found", "TRUE") ? find (c, "value") : NULL;
+        digits = pmi2_value_is (c, "found", "TRUE")
+                     ? find_pmi2_value (c, "value")
+                     : NULL;
         if (!digits || (n = strlen (digits)) == 0 || n % 2
             || n / 2 > wanted - have
             || strspn (digits, "0123456789abcdef") != n)
@@ -284,9 +290,9 @@ static int pmi2_exchange (struct coord *coord, const uint8_t *data,
     struct pmi2 *c = (struct pmi2 *)coord;
 
     set_deadline (c);
-    if (put (c, data, len, err) < 0)
+    if (put_pmi2_blob (c, data, len, err) < 0)
         return -1;
-    if (ask (c, "kvs-fence", err, "%s", "") < 0)
+    if (ask_pmi2 (c, "kvs-fence", err, "%s", "") < 0)
         return errno == ETIMEDOUT
                    ? error_world (err,
                                   "PMI-2: not all of the %u nodes came within "

@@ -52,7 +52,8 @@ struct pmix {
     unsigned int pending, got;
 };
 
-static int failed (struct error *err, const char *what, pmix_status_t rc)
+static int set_pmix_error (struct error *err, const char *what,
+                           pmix_status_t rc)
 {
     return error_world (err, "PMIx: %s: %s", what, PMIx_Error_string (rc));
 }
@@ -85,7 +86,7 @@ static struct coord *pmix_open (const char *arg, int timeout_ms,
 
     (void)arg;
     if ((rc = PMIx_Init (&c->me, NULL, 0)) != PMIX_SUCCESS) {
-        failed (err, "this is not a step of srun --mpi=pmix", rc);
+        set_pmix_error (err, "this is not a step of srun --mpi=pmix", rc);
         free (c);
         return NULL;
     }
@@ -95,7 +96,7 @@ static struct coord *pmix_open (const char *arg, int timeout_ms,
     all = proc_of (c, PMIX_RANK_WILDCARD);
     rc = PMIx_Get (&all, PMIX_JOB_SIZE, NULL, 0, &value);
     if (rc != PMIX_SUCCESS) {
-        failed (err, "the size of the step", rc);
+        set_pmix_error (err, "the size of the step", rc);
         goto error;
     }
     c->coord.rank = c->me.rank;
@@ -147,8 +148,8 @@ static void answered (pmix_status_t status, pmix_value_t *value, void *arg)
  * node that is gone may never return. Return the number of answers. The
  * requests stay valid for late ones.
  */
-static unsigned int ask_all (struct pmix *c, int timeout_s,
-                             struct coord_blob *blob)
+static unsigned int fetch_all_blobs (struct pmix *c, int timeout_s,
+                                     struct coord_blob *blob)
 {
     int64_t until_ms = clock_ms () + timeout_s * 1000;
     unsigned int got;
@@ -192,16 +193,16 @@ static int pmix_exchange (struct coord *coord, const uint8_t *data,
     value.data.bo.size = len;
     if ((rc = PMIx_Put (PMIX_GLOBAL, blob_key, &value)) != PMIX_SUCCESS
         || (rc = PMIx_Commit ()) != PMIX_SUCCESS)
-        return failed (err, "publishing the endpoint", rc);
+        return set_pmix_error (err, "publishing the endpoint", rc);
     while (geteuid () != 0
            && (left = c->start_ms + SETTLE_MS - clock_ms ()) > 0)
         poll (NULL, 0, (int)left);
     PMIX_INFO_LOAD (&info[0], PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
     PMIX_INFO_LOAD (&info[1], PMIX_TIMEOUT, &c->fence_s, PMIX_INT);
     fence = PMIx_Fence (NULL, 0, info, 2);
-    got = ask_all (c, fence == PMIX_SUCCESS ? c->fence_s : ASK_S, blob);
+    got = fetch_all_blobs (c, fence == PMIX_SUCCESS ? c->fence_s : ASK_S, blob);
     if (fence != PMIX_SUCCESS && got < 2)
-        return failed (err, "no other node answered", fence);
+        return set_pmix_error (err, "no other node answered", fence);
     return 0;
 }
 

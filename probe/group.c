@@ -143,7 +143,7 @@ size_t group_pad_max (const struct group *g, size_t len)
  * Sending
  */
 
-static size_t pad_of (const struct group_message *msg)
+static size_t message_padding (const struct group_message *msg)
 {
     return msg->type == PING || msg->type == PONG || msg->type == LETTER
                ? msg->fragment
@@ -154,7 +154,7 @@ static int send_from (struct group *g, uint32_t rail, uint32_t peer,
                       struct group_message msg, const void *data, size_t len,
                       struct transport_timing *timing, struct error *err)
 {
-    size_t pad = pad_of (&msg);
+    size_t pad = message_padding (&msg);
     uint8_t buf[TRANSPORT_DATA_MAX];
 
     wire_put (buf, g->key, 8);
@@ -210,8 +210,9 @@ static void try_another (struct group *g, size_t member)
     }
 }
 
-static int tell (struct group *g, size_t member, struct group_message msg,
-                 const void *data, size_t len, struct error *err)
+static int send_group_message (struct group *g, size_t member,
+                               struct group_message msg, const void *data,
+                               size_t len, struct error *err)
 {
     if (!is_usable (g, member))
         try_another (g, member);
@@ -225,15 +226,16 @@ static int tell (struct group *g, size_t member, struct group_message msg,
 /* Tell something that expects an answer: by another pair of rails if the last
  * question got none.
  */
-static int ask (struct group *g, size_t member, struct group_message msg,
-                const void *data, size_t len, struct error *err)
+static int send_group_question (struct group *g, size_t member,
+                                struct group_message msg, const void *data,
+                                size_t len, struct error *err)
 {
     struct group_peer *m = &g->member[member];
 
     if (m->asked > m->answered)
         try_another (g, member);
     m->asked = group_now (g);
-    return tell (g, member, msg, data, len, err);
+    return send_group_message (g, member, msg, data, len, err);
 }
 
 int group_send (struct group *g, size_t member,
@@ -242,24 +244,24 @@ int group_send (struct group *g, size_t member,
     struct group_message msg
         = { LETTER, letter->kind, letter->pad, letter->number };
 
-    return (letter->asks ? ask : tell) (g, member, msg, letter->data,
-                                        letter->len, err);
+    return (letter->asks ? send_group_question : send_group_message) (
+        g, member, msg, letter->data, letter->len, err);
 }
 
 /*
  * Receiving
  */
 
-static void settle (struct group *g, struct group_peer *m)
+static void close_group_question (struct group *g, struct group_peer *m)
 {
     m->question.type = 0;
     g->open--;
 }
 
 /* The ping of this process that a message to one of its rails is; or NULL. */
-static struct group_ping *own_ping (const struct group *g,
-                                    const struct packet *p,
-                                    const struct group_message *msg)
+static struct group_ping *find_own_ping (const struct group *g,
+                                         const struct packet *p,
+                                         const struct group_message *msg)
 {
     struct group_ping *ping = g->ping;
 
@@ -298,7 +300,8 @@ static void on_pong (struct group *g, const struct packet *p,
 }
 
 /* The member that `member` waits for in this step: i - 2^k, modulo n. */
-static size_t before (const struct group *g, size_t member, unsigned int step)
+static size_t barrier_predecessor (const struct group *g, size_t member,
+                                   unsigned int step)
 {
     return (member + g->n - (((size_t)1 << step) % g->n)) % g->n;
 }
@@ -309,13 +312,14 @@ static void on_token (struct group *g, size_t member,
     struct group_peer *m = &g->member[member];
     const struct group_message *q = &m->question;
 
-    if (msg->kind < GROUP_STEPS_MAX && member == before (g, g->me, msg->kind)
+    if (msg->kind < GROUP_STEPS_MAX
+        && member == barrier_predecessor (g, g->me, msg->kind)
         && msg->number > g->token[msg->kind])
         g->token[msg->kind] = msg->number;
     if (q->type == ASK
         && (msg->number > q->number
             || (msg->number == q->number && msg->kind >= q->kind)))
-        settle (g, m);
+        close_group_question (g, m);
 }
 
 static int on_get (struct group *g, size_t member,
@@ -332,7 +336,7 @@ static int on_get (struct group *g, size_t member,
     if (!m->ready[msg->kind])
         m = &g->member[g->n];
     if (!m->ready[msg->kind])
-        return tell (g, member, answer, NULL, 0, err);
+        return send_group_message (g, member, answer, NULL, 0, err);
     blob = &m->object[msg->kind];
     if (start > blob->len)
         return 0;
@@ -341,13 +345,13 @@ static int on_get (struct group *g, size_t member,
         g->served[msg->kind] = true;
         if (g->awaited >> msg->kind & 1) {
             g->awaited = 0;
-            settle (g, &g->member[g->awaited_of]);
+            close_group_question (g, &g->member[g->awaited_of]);
         }
     }
     answer.type = DATA;
     answer.number = (uint32_t)blob->len;
-    return tell (g, member, answer, len > 0 ? blob->data + start : NULL, len,
-                 err);
+    return send_group_message (g, member, answer,
+                               len > 0 ? blob->data + start : NULL, len, err);
 }
 
 static int on_data (struct group *g, const struct packet *p,
@@ -370,11 +374,11 @@ static int on_data (struct group *g, const struct packet *p,
         return 0;
     memcpy (blob->data + start, p->data + HEADER, len);
     if (start + len == blob->len) {
-        settle (g, m);
+        close_group_question (g, m);
         return 0;
     }
     m->question.fragment++;
-    return ask (g, member, m->question, NULL, 0, err);
+    return send_group_question (g, member, m->question, NULL, 0, err);
 }
 
 static int on_message (struct group *g, const struct packet *p,
@@ -393,7 +397,7 @@ static int on_message (struct group *g, const struct packet *p,
     switch ((enum message_type)msg->type) {
     case PING:
         answer.type = PONG;
-        if ((own = own_ping (g, p, msg))) {
+        if ((own = find_own_ping (g, p, msg))) {
             own->way_ns[0] = p->time_ns - own->turn_ns;
             own->turn_ns = group_now (g);
         }
@@ -414,7 +418,7 @@ static int on_message (struct group *g, const struct packet *p,
                           ? TOKEN
                           : BUSY;
         answer.fragment = 0;
-        return tell (g, member, answer, NULL, 0, err);
+        return send_group_message (g, member, answer, NULL, 0, err);
     case GET:
         return on_get (g, member, msg, err);
     case DATA:
@@ -443,7 +447,7 @@ static int handle (struct group *g, const struct packet *p, struct error *err)
                                       (uint16_t)wire_get (p->data + 10, 2),
                                       (uint32_t)wire_get (p->data + 12, 4) };
     if (!own)
-        g->stats.bytes[1] += WIRE_HEADER + p->len + pad_of (&msg);
+        g->stats.bytes[1] += WIRE_HEADER + p->len + message_padding (&msg);
     if (msg.type == 0) {
         g->stats.foreign++;
         return 0;
@@ -506,7 +510,7 @@ struct thinking {
     int done; /* a pipe whose other end is closed when it is; -1: none */
 };
 
-static void *think (void *arg)
+static void *run_background_task (void *arg)
 {
     struct thinking *th = arg;
 
@@ -530,8 +534,9 @@ int group_meanwhile (struct group *g,
         return fn (arg, err);
     if (pipe2 (end, O_CLOEXEC) == 0)
         th.done = end[1];
-    if (th.done < 0 || pthread_create (&thread, NULL, think, &th) != 0)
-        think (&th);
+    if (th.done < 0
+        || pthread_create (&thread, NULL, run_background_task, &th) != 0)
+        run_background_task (&th);
     else {
         /* do not wait in the group: the emulator's time stands still */
         pfd.fd = end[0];
@@ -579,7 +584,7 @@ static void open_question (struct group *g, size_t member,
 /* Wait for a member's token of a step; if it is dead, for the tokens of the
  * members that its token would have stood for.
  */
-static void want (struct group *g, size_t m, unsigned int step)
+static void wait_for_token (struct group *g, size_t m, unsigned int step)
 {
     const struct group_peer *of = &g->member[m];
     struct group_message question = { ASK, (uint8_t)step, 0, g->barrier };
@@ -590,13 +595,14 @@ static void want (struct group *g, size_t m, unsigned int step)
         open_question (g, m, question);
     else
         for (unsigned int k = 0; k < step; k++)
-            want (g, before (g, m, k), k);
+            wait_for_token (g, barrier_predecessor (g, m, k), k);
 }
 
 /* Ask a member what is open; if it has been silent, or must not be asked, it is
  * dead, and its question is settled without an answer.
  */
-static int pursue (struct group *g, size_t member, struct error *err)
+static int ask_or_declare_dead (struct group *g, size_t member,
+                                struct error *err)
 {
     struct group_peer *m = &g->member[member];
     struct group_message question = m->question;
@@ -604,21 +610,21 @@ static int pursue (struct group *g, size_t member, struct error *err)
     if (m->since < 0)
         m->since = group_now (g);
     if (!is_silent (g, member, m->since) && !(question.type == GET && m->dead))
-        return ask (g, member, question, NULL, 0, err);
+        return send_group_question (g, member, question, NULL, 0, err);
     m->dead = true;
-    settle (g, m);
+    close_group_question (g, m);
     free (m->got.data);
     m->got.data = NULL;
     if (question.type == ASK && question.number != NEVER)
-        want (g, member, question.kind);
+        wait_for_token (g, member, question.kind);
     return 0;
 }
 
 /* Serve until no question is open: ask first after first_ns, then at intervals
  * that grow. Return 0, or -1 with err.
  */
-static int settle_all (struct group *g, int64_t first_ns, int64_t interval,
-                       struct error *err)
+static int wait_for_answers (struct group *g, int64_t first_ns,
+                             int64_t interval, struct error *err)
 {
     int64_t next = group_now (g) + first_ns;
     int rc = 0;
@@ -631,7 +637,7 @@ static int settle_all (struct group *g, int64_t first_ns, int64_t interval,
         rc = catch_up (g, err);
         for (size_t m = 0; rc >= 0 && m < g->n && g->open > 0; m++)
             if (g->member[m].question.type)
-                rc = pursue (g, m, err);
+                rc = ask_or_declare_dead (g, m, err);
         next = group_now (g) + interval;
         if (interval < ASK_LAST * group_gap (g)
             && 2 * interval < longest_ns (g))
@@ -639,7 +645,7 @@ static int settle_all (struct group *g, int64_t first_ns, int64_t interval,
     }
     for (size_t m = 0; g->open > 0; m++)
         if (g->member[m].question.type)
-            settle (g, &g->member[m]);
+            close_group_question (g, &g->member[m]);
     return rc < 0 ? -1 : 0;
 }
 
@@ -650,16 +656,18 @@ int group_barrier (struct group *g, struct error *err)
     g->barrier++;
     for (unsigned int step = 0; (size_t)1 << step < g->n; step++) {
         size_t next = (g->me + ((size_t)1 << step)) % g->n;
-        size_t last = before (g, g->me, step);
+        size_t last = barrier_predecessor (g, g->me, step);
         struct group_message token = { TOKEN, (uint8_t)step, 0, g->barrier };
 
         g->step = (uint8_t)step;
-        if (!g->member[next].dead && tell (g, next, token, NULL, 0, err) < 0)
+        if (!g->member[next].dead
+            && send_group_message (g, next, token, NULL, 0, err) < 0)
             return -1;
         if (g->token[step] >= g->barrier)
             continue;
-        want (g, last, step);
-        if (settle_all (g, g->member[last].dead ? 0 : interval, interval, err)
+        wait_for_token (g, last, step);
+        if (wait_for_answers (g, g->member[last].dead ? 0 : interval, interval,
+                              err)
             < 0)
             return -1;
     }
@@ -689,7 +697,7 @@ int group_await (struct group *g, unsigned int kinds, size_t member,
     g->awaited_of = member;
     open_question (g, member, question);
     g->member[member].since = group_now (g);
-    if (settle_all (g, longest_ns (g), longest_ns (g), err) < 0) {
+    if (wait_for_answers (g, longest_ns (g), longest_ns (g), err) < 0) {
         g->awaited = 0;
         return -1;
     }
@@ -708,8 +716,8 @@ int group_fetch (struct group *g, enum group_kind kind, const uint32_t *from,
         g->member[from[i]].got = (struct group_blob){ NULL, 0 };
         open_question (g, from[i], question);
     }
-    rc = settle_all (g, 0, transport_gaps (g->t, ASK_FIRST, longest_ns (g)),
-                     err);
+    rc = wait_for_answers (
+        g, 0, transport_gaps (g->t, ASK_FIRST, longest_ns (g)), err);
     for (size_t i = 0; i < n; i++) {
         blob[i] = g->member[from[i]].got;
         g->member[from[i]].got.data = NULL;
@@ -738,9 +746,9 @@ int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
 
 /* Send a ping, then wait for its echo until a time. Return 0, or -1 with err.
  */
-static int run_ping (struct group *g, struct group_ping *ping,
-                     enum ping_kind kind, int64_t timeout_ns,
-                     struct error *err)
+static int ping_group_member (struct group *g, struct group_ping *ping,
+                              enum ping_kind kind, int64_t timeout_ns,
+                              struct error *err)
 {
     static const uint8_t padding[GROUP_PING_MAX - HEADER];
     struct group_message msg
@@ -768,9 +776,9 @@ int group_ping (struct group *g, struct group_ping *ping, struct error *err)
     int64_t timeout = transport_gaps (g->t, GROUP_PING_TIMEOUT,
                                       GROUP_PING_TIMEOUT_NS);
     uint8_t *misses = &g->misses[ping->peer];
-    int rc = run_ping (g, ping, COUNTS,
-                       *misses < HOPELESS ? timeout : timeout / HOPELESS_PART,
-                       err);
+    int rc = ping_group_member (
+        g, ping, COUNTS, *misses < HOPELESS ? timeout : timeout / HOPELESS_PART,
+        err);
 
     if (ping->rtt_ns >= 0)
         *misses = 0;
@@ -781,5 +789,5 @@ int group_ping (struct group *g, struct group_ping *ping, struct error *err)
 
 int group_wake (struct group *g, struct group_ping *ping, struct error *err)
 {
-    return run_ping (g, ping, WAKING, group_gap (g), err);
+    return ping_group_member (g, ping, WAKING, group_gap (g), err);
 }

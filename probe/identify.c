@@ -47,8 +47,9 @@ static bool is_foreign (const struct identifying *s,
 }
 
 /* Whether an address has the LID and the subnet of an endpoint, or none. */
-static bool fits (const struct fabric *f, const struct transport_address *a,
-                  uint32_t endpoint)
+static bool address_matches_endpoint (const struct fabric *f,
+                                      const struct transport_address *a,
+                                      uint32_t endpoint)
 {
     const struct fabric_port *p = &f->port[f->endpoint[endpoint].port];
     uint64_t prefix = fabric_prefix (f, p);
@@ -73,7 +74,7 @@ static int find_rail (struct identifying *s, const char *name,
     *endpoint = fabric_find_guid (f, a->guid);
     if (*endpoint == FABRIC_NONE)
         return 0;
-    if (!fits (f, a, *endpoint))
+    if (!address_matches_endpoint (f, a, *endpoint))
         return stale (err, name);
     if (s->report && f->endpoint[*endpoint].host != fabric_host_named (f, name))
         fprintf (s->report, "pmm: the port of %s with the GUID %016" PRIx64
@@ -104,7 +105,8 @@ static int find_by_name (struct identifying *s, const char *name,
             continue;
         }
         endpoint[i] = f->host[host].first + number;
-        if (number >= f->host[host].count || !fits (f, &a[i], endpoint[i]))
+        if (number >= f->host[host].count
+            || !address_matches_endpoint (f, &a[i], endpoint[i]))
             return stale (err, name);
     }
     s->by_name += rails - foreign;
@@ -128,9 +130,9 @@ static int find_mapped (struct identifying *s, const char *name, uint8_t rail,
 /* Find the endpoints of a member's rails. Return how many are known, or -1 with
  * err.
  */
-static int find_rails (struct identifying *s, const char *name,
-                       const struct transport_address *a, uint32_t rails,
-                       uint32_t *endpoint, struct error *err)
+static int find_member_rails (struct identifying *s, const char *name,
+                              const struct transport_address *a, uint32_t rails,
+                              uint32_t *endpoint, struct error *err)
 {
     struct nodemap_line line[TRANSPORT_RAILS_MAX];
     size_t lines = nodemap_find (s->map, name, line, TRANSPORT_RAILS_MAX);
@@ -150,8 +152,8 @@ static int find_rails (struct identifying *s, const char *name,
 /* Assign an endpoint, with all its LIDs, to the rail of a rank that is this
  * peer.
  */
-static void take (struct identifying *s, size_t rank, uint32_t peer,
-                  uint32_t endpoint)
+static void assign_rank_endpoint (struct identifying *s, size_t rank,
+                                  uint32_t peer, uint32_t endpoint)
 {
     const struct fabric *f = s->fabric;
     uint8_t lmc = f->port[f->endpoint[endpoint].port].lmc;
@@ -177,7 +179,8 @@ static int identify_rank (struct identifying *s, size_t rank, struct error *err)
     uint32_t endpoint[TRANSPORT_RAILS_MAX];
     size_t before = s->id->n;
     struct error why = { .text = "" };
-    int known = find_rails (s, name, r->peer + first, rails, endpoint, err);
+    int known
+        = find_member_rails (s, name, r->peer + first, rails, endpoint, err);
 
     if (known < 0)
         return -1;
@@ -190,7 +193,7 @@ static int identify_rank (struct identifying *s, size_t rank, struct error *err)
             s->strange += fabric_has_subnet (s->fabric,
                                              r->peer[first + i].subnet);
         else if (s->owner[at] == UINT32_MAX)
-            take (s, rank, first + i, at);
+            assign_rank_endpoint (s, rank, first + i, at);
         else
             error_world (&why, "%s and %s both are %s in the fabric snapshot",
                          name, r->rank[s->owner[at]].host,

@@ -62,7 +62,7 @@ struct lead {
 /* Plan for all ends; or, if a path is broken, possibly only one to another LID
  * than the first, for those with their ports' first LIDs.
  */
-static struct plan *make_plan (struct lead *ck, struct error *err)
+static struct plan *make_lead_plan (struct lead *ck, struct error *err)
 {
     struct plan_options opts = {
         .extra_rounds = (unsigned int)ck->step->site.extra_rounds,
@@ -142,7 +142,7 @@ static bool over_connections (const struct site *site)
     return strcmp (site->service, "rc") == 0;
 }
 
-static int prepare (void *arg, struct error *err)
+static int prepare_lead (void *arg, struct error *err)
 {
     struct lead *ck = arg;
     const struct site *site = &ck->step->site;
@@ -154,7 +154,7 @@ static int prepare (void *arg, struct error *err)
                      site->node_map, ck->report, err) < 0)
         return -1;
     if (!path)
-        ck->plan = make_plan (ck, err);
+        ck->plan = make_lead_plan (ck, err);
     else if ((fp = file_open_input (path, err))) {
         ck->plan = plan_read (fp, path, ck->step->fabric->hash, fabric_resolve,
                               (void *)ck->step->fabric, &ck->ps, err);
@@ -267,7 +267,7 @@ static void measure_again (struct lead *ck, struct probe_stage stage)
     ck->longer = NULL;
 }
 
-static int measure (struct lead *ck, struct error *err)
+static int measure_lead (struct lead *ck, struct error *err)
 {
     struct progress line = ck->opts->relay
                                ? progress_relay (ck->report)
@@ -457,8 +457,8 @@ static int reach_verdict (struct lead *ck, struct error *err)
  * Output
  */
 
-static void add_pair (const struct lead *ck, json_t *list, uint32_t a,
-                      uint32_t b, double rtt_ns, double stderr_ns)
+static void add_pair_latency (const struct lead *ck, json_t *list, uint32_t a,
+                              uint32_t b, double rtt_ns, double stderr_ns)
 {
     json_add (list, json_pack ("{s:s, s:s, s:f, s:o*}",
                                "a", pathset_endpoint (ck->ps, a)->name,
@@ -471,7 +471,7 @@ static void add_pair (const struct lead *ck, json_t *list, uint32_t a,
 /* Add all pairs, if there are not too many and there is a solution, or else the
  * measured ones. Return whether these are all.
  */
-static bool add_pairs (const struct lead *ck, json_t *list)
+static bool add_pair_latencies (const struct lead *ck, json_t *list)
 {
     struct solve_options opts = { .quantile = RTT_MEDIAN, .pairs = true };
     const struct samples *samples = ck->measured.samples;
@@ -480,15 +480,15 @@ static bool add_pairs (const struct lead *ck, json_t *list)
                                : NULL;
 
     for (size_t i = 0; all && i < all->npairs; i++)
-        add_pair (ck, list, all->pair[i].a, all->pair[i].b,
-                  all->pair[i].rtt_ns, all->pair[i].stderr_ns);
+        add_pair_latency (ck, list, all->pair[i].a, all->pair[i].b,
+                          all->pair[i].rtt_ns, all->pair[i].stderr_ns);
     for (size_t i = 0; !all && i < samples->nsamples; i++) {
         const struct sample *s = &samples->sample[i];
 
         if (s->lost < s->sent)
-            add_pair (ck, list, s->initiator,
-                      s->initiator == s->a ? s->b : s->a,
-                      s->rtt_ns[RTT_MEDIAN], NAN);
+            add_pair_latency (ck, list, s->initiator,
+                              s->initiator == s->a ? s->b : s->a,
+                              s->rtt_ns[RTT_MEDIAN], NAN);
     }
     solution_destroy (all);
     return all != NULL;
@@ -500,7 +500,7 @@ static int write_result (const struct lead *ck, FILE *fp, struct error *err)
     const struct samples *s = ck->measured.samples;
     json_t *verdict = verdict_json (ck->verdict, net);
     json_t *pairs = json_array ();
-    bool all = add_pairs (ck, pairs);
+    bool all = add_pair_latencies (ck, pairs);
 
     return json_write_file (
         "result", net->hash,
@@ -515,7 +515,7 @@ static int write_result (const struct lead *ck, FILE *fp, struct error *err)
         fp, err);
 }
 
-static int write_plan (const struct lead *ck, FILE *fp, struct error *err)
+static int write_lead_plan (const struct lead *ck, FILE *fp, struct error *err)
 {
     static const struct plan_file_extra none;
 
@@ -539,7 +539,8 @@ typedef int writer_f (const struct lead *ck, FILE *fp, struct error *err);
  * there is no writer yet, remove the file of an earlier check. Errors are only
  * reported. Return whether it was written.
  */
-static bool leave (struct lead *ck, const char *name, writer_f *write)
+static bool write_output_file (struct lead *ck, const char *name,
+                               writer_f *write)
 {
     const char *dir = ck->opts->output;
     struct outfile *out;
@@ -563,8 +564,8 @@ static bool leave (struct lead *ck, const char *name, writer_f *write)
     return rc == 0;
 }
 
-static int print (struct lead *ck, writer_f *write, char **text,
-                  struct error *err)
+static int print_to_text (struct lead *ck, writer_f *write, char **text,
+                          struct error *err)
 {
     size_t size;
     FILE *fp = xcheck (open_memstream (text, &size));
@@ -581,26 +582,27 @@ void lead_result_clear (struct lead_result *result)
     result->plan = result->samples = NULL;
 }
 
-static int run (struct lead *ck, struct error *err)
+static int run_lead (struct lead *ck, struct error *err)
 {
     struct lead_result *result = ck->result;
 
-    if (group_meanwhile (ck->step->group, prepare, ck, err) < 0
-        || measure (ck, err) < 0)
+    if (group_meanwhile (ck->step->group, prepare_lead, ck, err) < 0
+        || measure_lead (ck, err) < 0)
         return -1;
     complete_samples (ck);
-    if ((ck->opts->audit && print (ck, write_plan, &result->plan, err) < 0)
-        || print (ck, write_samples, &result->samples, err) < 0) {
+    if ((ck->opts->audit
+         && print_to_text (ck, write_lead_plan, &result->plan, err) < 0)
+        || print_to_text (ck, write_samples, &result->samples, err) < 0) {
         lead_result_clear (result);
         return -1;
     }
-    leave (ck, "plan", write_plan);
-    result->left = leave (ck, "samples", write_samples);
-    leave (ck, "verdict", NULL);
+    write_output_file (ck, "plan", write_lead_plan);
+    result->left = write_output_file (ck, "samples", write_samples);
+    write_output_file (ck, "verdict", NULL);
     if (reach_verdict (ck, err) < 0)
         return -1;
-    leave (ck, "verdict", write_verdict);
-    leave (ck, NULL, write_result);
+    write_output_file (ck, "verdict", write_verdict);
+    write_output_file (ck, NULL, write_result);
     if (!ck->opts->audit)
         comment_facts (ck->verdict, ck->step->fabric, result->sentence,
                        sizeof (result->sentence));
@@ -615,7 +617,7 @@ int lead (struct step *step, const struct lead_options *opts,
     int rc;
 
     *result = (struct lead_result){ .status = VERDICT_UNKNOWN };
-    rc = run (&ck, err);
+    rc = run_lead (&ck, err);
     if (step->group && !ck.measured.stages) /* no member has a plan */
         probe_end (step->group, NULL, NULL);
     identity_clear (&ck.ends_of);

@@ -108,7 +108,7 @@ static int print_result (const struct probe_args *args,
  */
 
 /* Whether two ports are in one subnet, so that one can measure the other. */
-static bool has_pair (const struct roster *r)
+static bool has_measurable_pair (const struct roster *r)
 {
     uint32_t n = r->first[r->nmembers];
 
@@ -120,8 +120,8 @@ static bool has_pair (const struct roster *r)
 }
 
 /* Return 0, or -1 with err; then `result` holds samples at most. */
-static int take_part (struct probe_args *args, struct lead_result *result,
-                      struct error *err)
+static int run_group_member (struct probe_args *args,
+                             struct lead_result *result, struct error *err)
 {
     struct step *step = &args->step;
     const struct roster_rank *leader;
@@ -138,7 +138,7 @@ static int take_part (struct probe_args *args, struct lead_result *result,
         step_load (step, NULL);
     if (step_meet (step, err) < 0)
         return -1;
-    if (step->size == 1 && !has_pair (step->roster)) {
+    if (step->size == 1 && !has_measurable_pair (step->roster)) {
         strcpy (result->sentence, "one node without two rails in one subnet: "
                                   "nothing to measure");
         result->status = VERDICT_OK;
@@ -159,12 +159,12 @@ static int take_part (struct probe_args *args, struct lead_result *result,
     return lead (step, &args->lead, stderr, result, err);
 }
 
-static int run (struct probe_args *args)
+static int run_probe (struct probe_args *args)
 {
     struct step *step = &args->step;
     struct lead_result result = { .status = VERDICT_UNKNOWN };
     struct error err = { .fault = ERROR_WORLD };
-    int rc = take_part (args, &result, &err);
+    int rc = run_group_member (args, &result, &err);
 
     if (rc < 0) {
         /* the transport's trouble, unless this is the error: otherwise the
@@ -214,7 +214,7 @@ static void add_odd (json_t *odd, const char *what, const struct error *err)
 /* Print "pmm-about 1 {...}", for pmm doctor: a line of less than 1 KB, as Slurm
  * labels no longer ones. Nothing waits for other nodes.
  */
-static void tell_about (struct step *step)
+static void print_about_line (struct step *step)
 {
     json_t *odd = json_array (), *all;
     struct error err;
@@ -325,8 +325,8 @@ static void help (const struct opt_group *group)
 /* Return 0, OPTIONS_HELP, or -1 with err. The file is read first, whatever the
  * order of the options.
  */
-static int parse (struct probe_args *a, int argc, char *argv[],
-                  struct error *err)
+static int parse_probe_args (struct probe_args *a, int argc, char *argv[],
+                             struct error *err)
 {
     const struct opt_group group[] = { { step_options, &a->step },
                                        { args_options, a }, { 0 } };
@@ -375,7 +375,7 @@ int main (int argc, char *argv[])
     if (argc > 1 && tests_named (argv[1]))
         return tests_main (argc - 1, argv + 1);
 #endif
-    rc = parse (&args, argc, argv, &err);
+    rc = parse_probe_args (&args, argc, argv, &err);
     if (rc == 0) {
         watchdog.timeout_ms = args.step.site.timeout_ms;
         watchdog.nonce = args.nonce;
@@ -384,9 +384,9 @@ int main (int argc, char *argv[])
         watchdog.prints = !first || !strcmp (first, "0");
         watchdog_start ();
         if (args.about)
-            tell_about (&args.step);
+            print_about_line (&args.step);
         else
-            rc = run (&args);
+            rc = run_probe (&args);
     }
     else if (rc == OPTIONS_HELP)
         rc = 0;

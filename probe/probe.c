@@ -97,7 +97,7 @@ static size_t flow_rows (const struct plan_part *part)
     return part->ntasks * part->flows;
 }
 
-static size_t rows_of (const struct plan_part *part)
+static size_t part_row_count (const struct plan_part *part)
 {
     return flow_rows (part) + LOOP_PARTS * part->rails;
 }
@@ -141,7 +141,7 @@ static void part_clear (struct plan_part *part)
 
 static void alloc_results (struct plan_part *part)
 {
-    size_t rows = rows_of (part);
+    size_t rows = part_row_count (part);
 
     part->rtt = xcalloc (first_of (part, rows), sizeof (*part->rtt));
     part->echoes = xcalloc (rows, sizeof (*part->echoes));
@@ -156,9 +156,9 @@ static unsigned int ways_of (const struct plan_part *part, size_t row)
 }
 
 /* Whether a part and its results fit into objects of the group. */
-static bool fits (const struct plan_part *part)
+static bool part_fits_blob (const struct plan_part *part)
 {
-    size_t rows = rows_of (part);
+    size_t rows = part_row_count (part);
     size_t most = GROUP_BLOB_MAX - RESULT_HEADER - TROUBLE_MAX - REMARK_MAX
                   - ABOUT_MAX;
 
@@ -172,7 +172,7 @@ static int pack_plan (const struct plan_part *part, struct group_blob *blob,
     uint8_t *p;
 
     blob->len = PLAN_HEADER + part->ntasks * TASK_SIZE;
-    if (!fits (part))
+    if (!part_fits_blob (part))
         return error_input (err, "%zu probes, %u times each, are too many for "
                             "one node", part->ntasks, part->repeats);
     p = blob->data = xarray (blob->len, 1);
@@ -214,7 +214,7 @@ static bool unpack_plan (struct plan_part *part, const struct group_blob *blob,
     if (in.bad || part->level > PROBE_LEVEL_MAX
         || part->repeats > PROBE_REPEATS_MAX || part->flows > PROBE_FLOWS_MAX
         || part->rounds > PROBE_ROUNDS_MAX
-        || in.left != part->ntasks * TASK_SIZE || !fits (part))
+        || in.left != part->ntasks * TASK_SIZE || !part_fits_blob (part))
         return false;
     part->task = xcalloc (part->ntasks, sizeof (*part->task));
     for (size_t i = 0; i < part->ntasks; i++) {
@@ -242,14 +242,15 @@ static bool unpack_plan (struct plan_part *part, const struct group_blob *blob,
  * Measuring
  */
 
-static uint32_t bounded (int64_t ns)
+static uint32_t clamp_uint32 (int64_t ns)
 {
     return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
 /* Ping once for a row of the results; if not awake, wake the path first. */
-static int run_ping (struct group *g, struct plan_part *part, size_t row,
-                     struct group_ping *ping, bool awake, struct error *err)
+static int ping_plan_row (struct group *g, struct plan_part *part, size_t row,
+                          struct group_ping *ping, bool awake,
+                          struct error *err)
 {
     if ((!awake && group_wake (g, ping, err) < 0)
         || group_ping (g, ping, err) < 0)
@@ -257,10 +258,10 @@ static int run_ping (struct group *g, struct plan_part *part, size_t row,
     if (ping->rtt_ns < 0)
         return 0;
     part->rtt[first_of (part, row) + part->echoes[row]++]
-        = bounded (ping->rtt_ns);
+        = clamp_uint32 (ping->rtt_ns);
     for (int w = 0; w < 2 && ping->way_ns[1] > 0; w++)
         if (part->way[row][w] == 0 || ping->way_ns[w] < part->way[row][w])
-            part->way[row][w] = bounded (ping->way_ns[w]);
+            part->way[row][w] = clamp_uint32 (ping->way_ns[w]);
     return 0;
 }
 
@@ -296,8 +297,8 @@ static int run_half (struct group *g, struct plan_part *part, uint8_t flow,
             task->ping.way.flow = flow_of (part, task->side, flow);
             if (task->ping.rail == rail && task->side == side
                 && (group_until (g, start + (int64_t)rail * slot, err) < 0
-                    || run_ping (g, part, i * part->flows + flow, &task->ping,
-                                 awake, err)
+                    || ping_plan_row (g, part, i * part->flows + flow,
+                                      &task->ping, awake, err)
                            < 0))
                 return -1;
         }
@@ -308,7 +309,8 @@ static int run_half (struct group *g, struct plan_part *part, uint8_t flow,
  * and does not count; one per loopback shows whether a rail that measures has
  * any: if not, that is no error.
  */
-static int prepare (struct group *g, struct plan_part *part, struct error *err)
+static int prepare_plan_part (struct group *g, struct plan_part *part,
+                              struct error *err)
 {
     int64_t until = group_now (g) + group_dead_ns (g);
 
@@ -396,7 +398,7 @@ static int run_loops (struct group *g, struct plan_part *part, size_t which,
         struct group_ping ping = loop_of (g, rail);
 
         for (unsigned int k = 0; part->loops[rail] && k < part->repeats; k++) {
-            if (run_ping (g, part, row, &ping, awake, err) < 0)
+            if (ping_plan_row (g, part, row, &ping, awake, err) < 0)
                 return -1;
             part->loops[rail] = ping.rtt_ns >= 0;
         }
@@ -446,7 +448,7 @@ static int run_rounds (struct group *g, struct plan_part *part,
 }
 
 /* Begin or end to count what the ports of this host carry for others. */
-static void watch (struct group *g, bool begins)
+static void watch_ports (struct group *g, bool begins)
 {
     const char *sysfs = g->transport->sysfs ? g->transport->sysfs (g->t)
                                             : LOCAL_SYSFS;
@@ -465,11 +467,11 @@ static int run_part (struct group *g, struct plan_part *part,
     if (g->transport->set_level)
         g->transport->set_level (g->t, part->level);
     group_attend (g, part->ntasks > 0);
-    rc = prepare (g, part, err);
-    watch (g, true);
+    rc = prepare_plan_part (g, part, err);
+    watch_ports (g, true);
     if (rc == 0)
         rc = run_rounds (g, part, progress, err);
-    watch (g, false);
+    watch_ports (g, false);
     group_attend (g, false);
     return rc;
 }
@@ -502,7 +504,7 @@ static void pack_result (const struct group *g, const struct plan_part *part,
     about_read (&node, "", *g->t->device ? g->t->device : NULL);
     about_len = about_pack (&node, about);
     blob->len = RESULT_HEADER + len + remark_len + about_len;
-    for (size_t i = 0; i < rows_of (part); i++)
+    for (size_t i = 0; i < part_row_count (part); i++)
         blob->len += 2 + 4 * (size_t)(part->echoes[i] + ways_of (part, i));
     p = blob->data = xarray (blob->len, 1);
     wire_put (p, stats.late, 4);
@@ -520,7 +522,7 @@ static void pack_result (const struct group *g, const struct plan_part *part,
     memcpy (p + len + remark_len, about, about_len);
     p += len + remark_len + about_len;
     free (remark);
-    for (size_t i = 0; i < rows_of (part); i++) {
+    for (size_t i = 0; i < part_row_count (part); i++) {
         wire_put (p, part->echoes[i], 2);
         p += 2;
         for (unsigned int k = 0; k < part->echoes[i]; k++, p += 4)
@@ -566,7 +568,7 @@ static bool unpack_result (struct plan_part *part,
     stats->late += late;
     stats->duplicate += duplicate;
     stats->foreign += foreign;
-    for (size_t i = 0; i < rows_of (part); i++) {
+    for (size_t i = 0; i < part_row_count (part); i++) {
         size_t n = wire_take (&in, 2);
 
         if (n > passes_of (part, i))
@@ -904,7 +906,7 @@ static int run_stage (struct group *g, int number,
             continue;
         member->answered = false;
         memset (part[m].echoes, 0,
-                rows_of (&part[m]) * sizeof (*part[m].echoes));
+                part_row_count (&part[m]) * sizeof (*part[m].echoes));
     }
     join_results (g, stage, part, result->samples);
     return 0;

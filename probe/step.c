@@ -136,9 +136,10 @@ size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
 }
 
 /* Return the number of rails written to peer; 0 with rank->why set. */
-static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
-                      const struct transport *transport,
-                      struct transport_address *peer)
+static size_t unpack_rank_blob (struct roster_rank *rank,
+                                const struct coord_blob *blob,
+                                const struct transport *transport,
+                                struct transport_address *peer)
 {
     struct wire_in in = { blob->data, blob->len, false };
     size_t rails;
@@ -192,9 +193,10 @@ static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
  * subnet of the first member's do not count, unless all are. If not, set
  * rank->why.
  */
-static bool agrees (const struct roster *r, struct roster_rank *rank,
-                    const struct transport *transport, uint32_t first,
-                    size_t rails)
+static bool rank_matches_roster (const struct roster *r,
+                                 struct roster_rank *rank,
+                                 const struct transport *transport,
+                                 uint32_t first, size_t rails)
 {
     size_t others = r->nmembers > 0 ? r->first[1] : rails, met = 0;
     struct error err;
@@ -230,13 +232,14 @@ struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
     r->peer = xcalloc (nranks * TRANSPORT_RAILS_MAX, sizeof (*r->peer));
     for (size_t i = 0; i < nranks; i++) {
         struct roster_rank *rank = &r->rank[i];
-        size_t rails = unpack (rank, &blob[i], transport,
-                               r->peer + npeers);
+        size_t rails
+            = unpack_rank_blob (rank, &blob[i], transport, r->peer + npeers);
 
         rank->member = ROSTER_NONE;
         if (!rank->host[0] && coord && coord->means->ask_host)
             coord->means->ask_host (coord, (unsigned int)i, rank->host);
-        if (rails == 0 || !agrees (r, rank, transport, npeers, rails))
+        if (rails == 0
+            || !rank_matches_roster (r, rank, transport, npeers, rails))
             continue;
         r->key = rng_mix (rng_mix (r->key ^ i) ^ rank->key);
         rank->member = (int)r->nmembers;

@@ -46,7 +46,7 @@ static const struct opt tests_options[] = {
  * Processes in the fabric
  */
 
-static int find_places (struct tests *x, struct error *err)
+static int find_process_places (struct tests *x, struct error *err)
 {
     const struct roster *r = x->step.roster;
     const char **name;
@@ -89,7 +89,7 @@ static int find_places (struct tests *x, struct error *err)
  */
 
 /* Make a plan whose probes are between processes, not ends. */
-static int make_plan (void *arg, struct error *err)
+static int make_tests_plan (void *arg, struct error *err)
 {
     struct tests *x = arg;
     struct plan_options opts = {
@@ -97,7 +97,8 @@ static int make_plan (void *arg, struct error *err)
     };
     struct plan *made;
 
-    if (find_places (x, err) < 0 || !(made = plan_make (x->ps, &opts, err)))
+    if (find_process_places (x, err) < 0
+        || !(made = plan_make (x->ps, &opts, err)))
         return -1;
     x->plan = plan_create (plan_method (made));
     for (size_t round = 0; round < plan_rounds (made); round++) {
@@ -117,7 +118,7 @@ static struct plan *plan_pmm (void *data, char *fabric, struct error *err)
     struct tests *x = data;
 
     x->plan = NULL;
-    if (group_meanwhile (x->step.group, make_plan, x, err) == 0) {
+    if (group_meanwhile (x->step.group, make_tests_plan, x, err) == 0) {
         snprintf (fabric, PLAN_FABRIC, "%s", x->step.fabric->hash);
         return x->plan;
     }
@@ -187,7 +188,7 @@ static int predict (void *arg, struct error *err)
 {
     struct tests *x = arg;
     const struct series *from = x->measured;
-    int rc = find_places (x, err);
+    int rc = find_process_places (x, err);
 
     x->predicted = xcheck (series_create (from->test));
     for (uint32_t i = 0; rc == 0 && i < from->nprocesses; i++)
@@ -240,8 +241,9 @@ static int print_pmm (struct tests *x, const struct exchange_session *session,
     return rc;
 }
 
-static int print_beside (void *data, const struct exchange_session *session,
-                         struct error *err)
+static int print_tests_beside (void *data,
+                               const struct exchange_session *session,
+                               struct error *err)
 {
     const struct exchange_args *args = session->args;
     FILE *fp = args->output || !args->format ? stdout : stderr;
@@ -288,7 +290,7 @@ static const struct exchange_program program = {
     .options = groups,
     .data = &tests,
     .plan = plan_pmm,
-    .after = print_beside,
+    .after = print_tests_beside,
 };
 
 bool tests_named (const char *name)
@@ -297,8 +299,8 @@ bool tests_named (const char *name)
 }
 
 /* Return 0, ERROR_WORLD if something is missing, or -1 with err. */
-static int run (struct tests *x, const struct exchange_test *test,
-                const struct exchange_args *args, struct error *err)
+static int run_probe_test (struct tests *x, const struct exchange_test *test,
+                           const struct exchange_args *args, struct error *err)
 {
     struct step *step = &x->step;
     const struct roster *r;
@@ -335,7 +337,7 @@ static int run (struct tests *x, const struct exchange_test *test,
     return rc == 0 && missing ? ERROR_WORLD : rc;
 }
 
-static int read_site (struct tests *x, struct error *err)
+static int read_tests_site (struct tests *x, struct error *err)
 {
     if (step_read_site (&x->step, err) < 0)
         return -1;
@@ -357,11 +359,11 @@ int tests_main (int argc, char *argv[])
         exchange_help (&program, test, stdout);
         rc = 0;
     }
-    else if (rc == 0 && (rc = read_site (x, &err)) == 0) {
+    else if (rc == 0 && (rc = read_tests_site (x, &err)) == 0) {
         watchdog.timeout_ms = INT64_C (1000) * x->timeout_s;
         watchdog.status = ERROR_WORLD;
         watchdog_start ();
-        rc = run (x, test, &args, &err);
+        rc = run_probe_test (x, test, &args, &err);
     }
     /* as in a check, a process that does not lead must not end the step */
     leads = !x->step.roster || x->step.rank == step_leader (&x->step);

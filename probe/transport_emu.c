@@ -56,7 +56,7 @@ struct emu {
     cpu_set_t allowed;
 };
 
-static int gone (struct error *err)
+static int emulator_gone_error (struct error *err)
 {
     return error_world (err, "the fabric emulator is gone");
 }
@@ -75,7 +75,7 @@ static int send_frame (struct emu *e, enum emu_frame type, const uint8_t *data,
     if (send (e->fd, buf, EMU_HEADER + len, MSG_NOSIGNAL)
             != (ssize_t)(EMU_HEADER + len)
         && errno != EPIPE && errno != ECONNRESET)
-        return gone (err);
+        return emulator_gone_error (err);
     return 0;
 }
 
@@ -104,7 +104,7 @@ static int read_frame (struct emu *e, size_t *len, int fd[2],
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return gone (err);
+            return emulator_gone_error (err);
         if (c && c->cmsg_type == SCM_RIGHTS
             && c->cmsg_len == CMSG_LEN (2 * sizeof (int)))
             memcpy (fd, CMSG_DATA (c), 2 * sizeof (int));
@@ -139,7 +139,7 @@ static uint8_t *add_frame (struct emu *e, enum emu_frame type, size_t len)
 /* From now on this thread does not interrupt others. Who was given another
  * policy keeps it.
  */
-static void stay_by (struct emu *e)
+static void set_batch_scheduling (struct emu *e)
 {
     e->policy = sched_getaffinity (0, sizeof (e->allowed), &e->allowed) < 0
                     ? -1
@@ -150,7 +150,7 @@ static void stay_by (struct emu *e)
 }
 
 /* Be where the emulator is. Where that is not possible, it is only slower. */
-static void follow (struct emu *e, uint32_t cpu)
+static void bind_to_emulator_cpu (struct emu *e, uint32_t cpu)
 {
     e->cpu = cpu;
     if (e->policy >= 0 && cpu < CPU_SETSIZE)
@@ -181,19 +181,20 @@ static int ask_emu (struct emu *e, size_t *len, struct error *err)
     if (atomic_load (&page->rings)) {
         atomic_store (&page->rings, 0);
         if (write (e->bell, &(uint64_t){ 1 }, sizeof (uint64_t)) < 0)
-            return gone (err);
+            return emulator_gone_error (err);
     }
     while (atomic_load (&page->turn) == EMU_TURN_EMU) {
         emu_page_sleep (page);
         if (atomic_load (&page->turn) != EMU_TURN_EMU || !socket_spoke (e))
             continue;
-        return read_frame (e, len, fd, err) < 0 ? -1 : gone (err);
+        return read_frame (e, len, fd, err) < 0 ? -1
+                                                : emulator_gone_error (err);
     }
     cpu = atomic_load_explicit (&page->cpu, memory_order_relaxed);
     if (cpu != e->cpu)
-        follow (e, cpu);
+        bind_to_emulator_cpu (e, cpu);
     *len = wire_get (page->in, 2);
-    return *len <= EMU_PAYLOAD_MAX ? page->in[2] : gone (err);
+    return *len <= EMU_PAYLOAD_MAX ? page->in[2] : emulator_gone_error (err);
 }
 
 static int bad_answer (struct error *err)
@@ -221,8 +222,8 @@ static void emu_close (void *t)
 }
 
 /* Connect to the emulator as this host. Return 0, or -1 with err. */
-static int join (struct emu *e, const char *where, const char *host,
-                 struct error *err)
+static int connect_to_emulator (struct emu *e, const char *where,
+                                const char *host, struct error *err)
 {
     struct sockaddr_un sa = { .sun_family = AF_UNIX };
     struct transport_handle *h = &e->handle;
@@ -272,7 +273,7 @@ static void *emu_open (const struct site *site, const char *host, bool pads,
     e->policy = -1;
     e->rc = !strcmp (site->service, "rc");
     e->level = e->timed_level = (uint8_t)site->service_level;
-    if (join (e, site->emu_socket, host, err) == 0)
+    if (connect_to_emulator (e, site->emu_socket, host, err) == 0)
         return e;
     emu_close (e);
     return NULL;
@@ -284,7 +285,7 @@ static uint64_t emu_subnet (const struct transport_address *a)
 }
 
 /* Get what is shared with the emulator, which answers JOIN with it. */
-static int take_page (struct emu *e, struct error *err)
+static int receive_shared_page (struct emu *e, struct error *err)
 {
     size_t len;
     int fd[2], type = read_frame (e, &len, fd, err);
@@ -326,9 +327,9 @@ static int emu_connect (void *t, uint64_t key,
     wire_put (join, key, 8);
     wire_put (join + 8, members, 4);
     if (send_frame (e, EMU_JOIN, join, sizeof (join), err) < 0
-        || take_page (e, err) < 0)
+        || receive_shared_page (e, err) < 0)
         return -1;
-    stay_by (e);
+    set_batch_scheduling (e);
     return 0;
 }
 

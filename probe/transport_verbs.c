@@ -174,18 +174,18 @@ static int64_t verbs_now_ns (const void *t)
     return clock_ns ();
 }
 
-static bool *lost (struct verbs_rail *rail)
+static bool *rail_lost_flag (struct verbs_rail *rail)
 {
     return &rail->all->handle.lost[rail - rail->all->rail];
 }
 
 /* Mark a rail as failed, with the reason. Return 0, or -1 if it was the last.
  */
-static int lose (struct verbs_rail *rail, const struct error *err)
+static int mark_rail_failed (struct verbs_rail *rail, const struct error *err)
 {
     const struct transport_handle *h = &rail->all->handle;
 
-    *lost (rail) = true;
+    *rail_lost_flag (rail) = true;
     rail->trouble = *err;
     for (size_t i = 0; i < h->rails; i++)
         if (!h->lost[i])
@@ -213,8 +213,9 @@ static void note_trouble (struct verbs_rail *rail, uint32_t peer,
  * status. If it was of an RC queue pair, only one peer is lost: return 0. If of
  * a UD queue pair, all are: return -1 with err.
  */
-static int failed (struct verbs_rail *rail, struct queue *q, const char *what,
-                   int code, enum ibv_wc_status status, struct error *err)
+static int handle_queue_failure (struct verbs_rail *rail, struct queue *q,
+                                 const char *what, int code,
+                                 enum ibv_wc_status status, struct error *err)
 {
     if (q->qp->qp_type != IBV_QPT_RC)
         return code ? verbs_device_failed (&rail->device, what, code, err)
@@ -254,7 +255,9 @@ static int post_receive (struct verbs_rail *rail, struct slot *slot,
     struct ibv_recv_wr *bad;
     int rc = ibv_post_recv (q->qp, &wr, &bad);
 
-    return rc == 0 ? 0 : failed (rail, q, "receiving failed", rc, 0, err);
+    return rc == 0
+               ? 0
+               : handle_queue_failure (rail, q, "receiving failed", rc, 0, err);
 }
 
 static int modify (struct verbs_rail *rail, struct queue *q,
@@ -756,8 +759,8 @@ static struct ibv_ah *find_ah (struct verbs_rail *rail, uint32_t peer,
 /* The way whose queue pairs a way's timed messages use: over UD a flow has one
  * for all LIDs. NULL as above.
  */
-static struct way *find_pair (struct verbs_rail *rail, uint32_t peer,
-                              struct transport_way by)
+static struct way *find_timed_way (struct verbs_rail *rail, uint32_t peer,
+                                   struct transport_way by)
 {
     if (!rail->at.rc)
         by.own = by.other = 0;
@@ -767,8 +770,8 @@ static struct way *find_pair (struct verbs_rail *rail, uint32_t peer,
 /* This end's queue pair for the timed messages of such a way: find or make it;
  * NULL if that fails.
  */
-static struct queue *find_own (struct verbs_rail *rail, uint32_t peer,
-                               struct way *way)
+static struct queue *find_way_queue (struct verbs_rail *rail, uint32_t peer,
+                                     struct way *way)
 {
     struct queue **q = rail->at.rc ? &way->rc : &rail->ud[way->by.flow];
     struct error why;
@@ -818,7 +821,7 @@ static struct queue *find_queue (struct verbs_rail *rail, uint32_t peer,
     flow = by.flow;
     if (!timing || !rail->at.rc)
         by.flow = 0;
-    if (*lost (rail) || !(way = find_way (rail, peer, by)))
+    if (*rail_lost_flag (rail) || !(way = find_way (rail, peer, by)))
         return NULL;
     if (!timing || !rail->at.rc) {
         *qpn = find_qpn (rail, peer, flow);
@@ -837,7 +840,8 @@ static struct queue *find_queue (struct verbs_rail *rail, uint32_t peer,
 /* Stamp a timed message. Return for how long the message that it answers was
  * held, in ns.
  */
-static uint32_t stamp (struct verbs_rail *rail, struct transport_timing *timing)
+static uint32_t stamp_message (struct verbs_rail *rail,
+                               struct transport_timing *timing)
 {
     int64_t held;
 
@@ -859,7 +863,9 @@ static int reap (struct verbs_rail *rail, struct error *err)
 
         if (wc.status == IBV_WC_SUCCESS)
             q->done += q->depth / SIGNAL_PARTS;
-        else if (failed (rail, q, "sending failed", 0, wc.status, err) < 0)
+        else if (handle_queue_failure (rail, q, "sending failed", 0, wc.status,
+                                       err)
+                 < 0)
             return -1;
     }
     return rc < 0 ? verbs_device_failed (&rail->device, "polling failed", EIO,
@@ -870,8 +876,8 @@ static int reap (struct verbs_rail *rail, struct error *err)
 /* If half of the send queue is full, reap completions; if `waits`, do so for up
  * to one gap until there is room.
  */
-static int make_room (struct verbs_rail *rail, const struct queue *q,
-                      bool waits, struct error *err)
+static int reap_send_queue (struct verbs_rail *rail, const struct queue *q,
+                            bool waits, struct error *err)
 {
     int64_t until = 0;
 
@@ -922,10 +928,11 @@ static int send_by (struct verbs_rail *rail, uint32_t peer,
 
     if (!q) {
         if (timing)
-            stamp (rail, timing);
+            stamp_message (rail, timing);
         return 0;
     }
-    if (make_room (rail, q, !timing && rail->all->handle.size_max > 0, err)
+    if (reap_send_queue (rail, q, !timing && rail->all->handle.size_max > 0,
+                         err)
         < 0)
         return -1;
     slot = q->memory
@@ -943,13 +950,13 @@ static int send_by (struct verbs_rail *rail, uint32_t peer,
     }
     header.sequence = ++rail->sequence;
     if (timing)
-        header.held_ns = stamp (rail, timing);
+        header.held_ns = stamp_message (rail, timing);
     if (q->sent - q->done == q->depth)
         return 0;
     verbs_header_pack (slot, rail->all->key, &header);
     memcpy (slot + VERBS_HEADER, data, len);
     if ((rc = ibv_post_send (q->qp, &wr, &bad)) != 0)
-        return failed (rail, q, "sending failed", rc, 0, err);
+        return handle_queue_failure (rail, q, "sending failed", rc, 0, err);
     q->sent++;
     return 0;
 }
@@ -961,16 +968,16 @@ static int verbs_send (void *t, uint32_t rail, uint32_t peer,
     struct verbs_rail *r = &((struct verbs *)t)->rail[rail];
     int rc = send_by (r, peer, VERBS_DATA, data, len, pad, timing, err);
 
-    return rc < 0 ? lose (r, err) : 0;
+    return rc < 0 ? mark_rail_failed (r, err) : 0;
 }
 
 /*
  * Connecting queue pairs
  */
 
-static int say_wire (struct verbs_rail *rail, uint32_t peer,
-                     const struct way *way, const struct queue *own,
-                     unsigned int flags, struct error *err)
+static int send_wire_info (struct verbs_rail *rail, uint32_t peer,
+                           const struct way *way, const struct queue *own,
+                           unsigned int flags, struct error *err)
 {
     uint8_t buf[WIRE_SIZE];
 
@@ -988,22 +995,22 @@ static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
 {
     struct verbs_rail *r = &((struct verbs *)t)->rail[rail];
     struct transport_way lids = { by.own, by.other, 0 };
-    struct way *way = *lost (r) ? NULL : find_way (r, peer, lids);
+    struct way *way = *rail_lost_flag (r) ? NULL : find_way (r, peer, lids);
     struct queue *own;
     int64_t now;
 
     if (!way || !find_ah (r, peer, way, !r->at.rc)
         || (!r->at.rc && by.flow == 0))
         return 1;
-    way = find_pair (r, peer, by);
-    own = find_own (r, peer, way);
+    way = find_timed_way (r, peer, by);
+    own = find_way_queue (r, peer, way);
     if (!own || way->ready || own->broken)
         return 1;
     if ((now = verbs_device_now_ns (&r->device)) < way->due_ns)
         return 0;
     try_later (r, way, now);
-    return say_wire (r, peer, way, own, VERBS_WIRE_ASKS, err) < 0
-               ? lose (r, err)
+    return send_wire_info (r, peer, way, own, VERBS_WIRE_ASKS, err) < 0
+               ? mark_rail_failed (r, err)
                : 0;
 }
 
@@ -1023,9 +1030,9 @@ static int take_wire (struct verbs_rail *rail, const struct packet *packet,
         || (!rail->at.rc && flow == 0))
         return 0;
     /* its own LID is our other, and vice versa */
-    way = find_pair (rail, peer,
-                     (struct transport_way){ data[7], data[6], flow });
-    if (!way || !(own = find_own (rail, peer, way)))
+    way = find_timed_way (rail, peer,
+                          (struct transport_way){ data[7], data[6], flow });
+    if (!way || !(own = find_way_queue (rail, peer, way)))
         return 0;
     /* the side that asks knows the service level; the other may not, yet */
     asks = data[4] & VERBS_WIRE_ASKS;
@@ -1042,7 +1049,7 @@ static int take_wire (struct verbs_rail *rail, const struct packet *packet,
     }
     if (data[4] & VERBS_WIRE_READY)
         way->ready = way->connected;
-    return asks ? say_wire (rail, peer, way, own, 0, err) : 0;
+    return asks ? send_wire_info (rail, peer, way, own, 0, err) : 0;
 }
 
 /*
@@ -1087,8 +1094,8 @@ static int poll_receive (struct verbs_rail *rail, struct ibv_wc *wc,
 /* Check a datagram: fill in the packet, or count it as dropped. Return its
  * type, or 0.
  */
-static int check (struct verbs_rail *rail, const struct ibv_wc *wc,
-                  struct packet *packet)
+static int check_datagram (struct verbs_rail *rail, const struct ibv_wc *wc,
+                           struct packet *packet)
 {
     struct verbs *v = rail->all;
     const struct slot *slot = (const struct slot *)(uintptr_t)wc->wr_id;
@@ -1130,8 +1137,8 @@ static int check (struct verbs_rail *rail, const struct ibv_wc *wc,
  * there was none or none for the caller, or -1 with err. *came is set if
  * anything came at all.
  */
-static int take (struct verbs_rail *rail, struct packet *packet, bool *came,
-                 struct error *err)
+static int take_datagram (struct verbs_rail *rail, struct packet *packet,
+                          bool *came, struct error *err)
 {
     struct verbs_device *d = &rail->device;
     struct ibv_wc wc;
@@ -1144,14 +1151,15 @@ static int take (struct verbs_rail *rail, struct packet *packet, bool *came,
     *came = true;
     slot = (struct slot *)(uintptr_t)wc.wr_id;
     if (wc.status != IBV_WC_SUCCESS)
-        return failed (rail, slot->q, "receiving failed", 0, wc.status, err);
+        return handle_queue_failure (rail, slot->q, "receiving failed", 0,
+                                     wc.status, err);
     if (!rail->trusted && d->clock_khz
         && !verbs_stamp_is_sound (packet->stamp_ns, verbs_device_now_ns (d))) {
         d->clock_khz = 0;
         packet->stamp_ns = verbs_device_now_ns (d);
     }
     rail->trusted = true;
-    type = check (rail, &wc, packet);
+    type = check_datagram (rail, &wc, packet);
     if (post_receive (rail, slot, err) < 0)
         return -1;
     if (type == VERBS_WIRE)
@@ -1162,16 +1170,18 @@ static int take (struct verbs_rail *rail, struct packet *packet, bool *came,
 /* Poll each rail once. Return 1 with a packet, 0, or -1 with err. Set *came if
  * anything arrived, even if it was dropped.
  */
-static int look (struct verbs *v, struct packet *packet, bool *came,
-                 struct error *err)
+static int poll_verbs_rails (struct verbs *v, struct packet *packet, bool *came,
+                             struct error *err)
 {
     *came = false;
     for (size_t k = 0; k < v->handle.rails; k++) {
         size_t i = v->next++ % v->handle.rails;
         struct verbs_rail *rail = &v->rail[i];
-        int rc = *lost (rail) ? 0 : take (rail, packet, came, err);
+        int rc = *rail_lost_flag (rail)
+                     ? 0
+                     : take_datagram (rail, packet, came, err);
 
-        if (rc < 0 && lose (rail, err) < 0)
+        if (rc < 0 && mark_rail_failed (rail, err) < 0)
             return -1;
         if (rc <= 0)
             continue;
@@ -1187,9 +1197,9 @@ static int look (struct verbs *v, struct packet *packet, bool *came,
  */
 static int check_rail (struct verbs_rail *rail, struct error *err)
 {
-    if (*lost (rail) || verbs_device_events (&rail->device, err) == 0)
+    if (*rail_lost_flag (rail) || verbs_device_events (&rail->device, err) == 0)
         return 0;
-    return lose (rail, err);
+    return mark_rail_failed (rail, err);
 }
 
 /* Request a notification of the next message on all rails. Return true if they
@@ -1205,7 +1215,7 @@ static bool arm (struct verbs *v)
     for (size_t i = 0; i < v->handle.rails; i++) {
         struct verbs_rail *rail = &v->rail[i];
 
-        if (rail->armed || *lost (rail))
+        if (rail->armed || *rail_lost_flag (rail))
             continue;
         was = false;
         /* read the notification that woke this process: it has waited until
@@ -1231,7 +1241,8 @@ static int sleep_until (struct verbs *v, int64_t deadline_ns,
         return 0;
     for (size_t i = 0; i < v->handle.rails; i++) {
         struct verbs_rail *rail = &v->rail[i];
-        bool off = *lost (rail); /* poll ignores negative descriptors */
+        bool off
+            = *rail_lost_flag (rail); /* poll ignores negative descriptors */
 
         pfd[2 * i] = (struct pollfd){ off ? -1 : rail->channel->fd, POLLIN, 0 };
         pfd[2 * i + 1] = (struct pollfd){
@@ -1258,7 +1269,7 @@ static int verbs_recv (void *t, int64_t deadline_ns, struct packet *packet,
 
     for (;;) {
         bool came;
-        int rc = look (v, packet, &came, err);
+        int rc = poll_verbs_rails (v, packet, &came, err);
         int64_t now;
 
         if (rc > 0)

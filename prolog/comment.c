@@ -20,7 +20,8 @@
 #include "util/text.h"
 
 /* Append an entry to the Comment of a job, if it is not there yet. */
-static int append (uint32_t id, const char *entry, struct error *err)
+static int append_job_comment (uint32_t id, const char *entry,
+                               struct error *err)
 {
     const job_info_t *job = NULL;
     job_desc_msg_t change;
@@ -48,7 +49,8 @@ static int append (uint32_t id, const char *entry, struct error *err)
     return rc;
 }
 
-static int parse (char **arg, uint32_t *id, char *entry, struct error *err)
+static int parse_comment_args (char **arg, uint32_t *id, char *entry,
+                               struct error *err)
 {
     struct comment c;
     uint64_t job;
@@ -78,8 +80,9 @@ int main (int argc, char **argv)
                  "Usage: pmm-comment JOB OK|WARN|FAIL|UNKNOWN SENTENCE\n");
         return help ? EXIT_SUCCESS : ERROR_INPUT;
     }
-    if (parse (argv + 1, &id, entry, &err) == 0
-        && slurmapi_start (&err) == 0 && append (id, entry, &err) == 0)
+    if (parse_comment_args (argv + 1, &id, entry, &err) == 0
+        && slurmapi_start (&err) == 0
+        && append_job_comment (id, entry, &err) == 0)
         return EXIT_SUCCESS;
     fprintf (stderr, "pmm-comment: %s\n", err.text);
     return (int)err.fault;

@@ -214,7 +214,7 @@ void comment_format (const struct comment *c, char *buf)
 /* Copy the next word of *s, cut to size, and move *s after it. False at the
  * end.
  */
-static bool take_word (const char **s, char *word, size_t size)
+static bool next_comment_word (const char **s, char *word, size_t size)
 {
     size_t len;
 
@@ -230,11 +230,11 @@ static bool take_word (const char **s, char *word, size_t size)
 /* Ignore case: a tool that writes with sacctmgr converts the whole field to
  * lower case, with our entries.
  */
-static bool take_status (const char **s, enum verdict_status *status)
+static bool parse_comment_status (const char **s, enum verdict_status *status)
 {
     char word[16];
 
-    if (!take_word (s, word, sizeof (word)))
+    if (!next_comment_word (s, word, sizeof (word)))
         return false;
     for (int i = VERDICT_OK; i <= VERDICT_FAIL; i++)
         if (!strcasecmp (word,
@@ -304,7 +304,7 @@ static bool take_facts (struct comment *c, const char *text)
 
     snprintf (list, sizeof (list), "%s", rest + strspn (rest, " ["));
     list[strcspn (list, "]")] = '\0';
-    for (rest = list; take_word (&rest, word, sizeof (word));)
+    for (rest = list; next_comment_word (&rest, word, sizeof (word));)
         if (!set_fact (c, word))
             return false;
     return true;
@@ -323,7 +323,7 @@ void comment_of_check (struct comment *c, enum verdict_status status,
 }
 
 /* Parse an entry, without its mark. */
-static bool parse (const char *s, size_t len, struct comment *c)
+static bool parse_comment (const char *s, size_t len, struct comment *c)
 {
     char entry[COMMENT_ENTRY_MAX + 1];
     char word[COMMENT_NAME_MAX] = "";
@@ -338,16 +338,17 @@ static bool parse (const char *s, size_t len, struct comment *c)
     memcpy (entry, s, len);
     entry[len] = '\0';
     text_clean (entry);
-    if (!take_word (&rest, word, sizeof (word)))
+    if (!next_comment_word (&rest, word, sizeof (word)))
         return false;
-    if (!strcmp (word, "check") && take_status (&rest, &status)) {
+    if (!strcmp (word, "check") && parse_comment_status (&rest, &status)) {
         comment_of_check (c, status, rest + strspn (rest, " "));
         return true;
     }
     *c = (struct comment){ .source = COMMENT_AUDIT, .excess_ns = NAN };
-    if (strcmp (word, "audit") || !take_word (&rest, word, sizeof (word))
+    if (strcmp (word, "audit")
+        || !next_comment_word (&rest, word, sizeof (word))
         || text_u64 (word, 1, INT64_MAX, &id) < 0
-        || !take_status (&rest, &c->status))
+        || !parse_comment_status (&rest, &c->status))
         return false;
     c->audit = (int64_t)id;
     at = facts_at (rest);
@@ -387,7 +388,7 @@ bool comment_next (const char **field, struct comment *c)
 
         *field = next_text (s, len);
         if (len > mark && !memcmp (s, MARK, mark)
-            && parse (s + mark, len - mark, c))
+            && parse_comment (s + mark, len - mark, c))
             return true;
     }
     return false;

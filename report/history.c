@@ -182,8 +182,8 @@ struct summary {
 };
 
 /* True if m is the first record of its audit, or of a check. */
-static bool counts (const struct history_record *m,
-                    const struct history_record *begin)
+static bool is_first_of_audit (const struct history_record *m,
+                               const struct history_record *begin)
 {
     return m == begin || m->audit == 0 || m->audit != m[-1].audit;
 }
@@ -212,7 +212,7 @@ static struct summary summarise (const struct history_record *begin,
                          .days = count_days (begin, end) };
 
     for (const struct history_record *m = begin; m < end; m++) {
-        if (counts (m, begin))
+        if (is_first_of_audit (m, begin))
             s.of[!m->audit][m->ambiguous ? AMBIGUOUS : (int)m->status]++;
         if (m->a[0])
             s.ends = m;
@@ -332,7 +332,7 @@ json_t *history_json (struct history *h)
  * Text, of the JSON
  */
 
-static int64_t total (const json_t *obj)
+static int64_t sum_json_values (const json_t *obj)
 {
     int64_t n = 0;
     const char *key;
@@ -348,7 +348,7 @@ static void print_counts (const json_t *obj, const char *what, FILE *fp)
 {
     const char *before = ": ";
 
-    fputs (COUNTED ((uint64_t)total (obj), what), fp);
+    fputs (COUNTED ((uint64_t)sum_json_values (obj), what), fp);
     for (int s = STATUSES; s-- > -1;) { /* the worst first, then ambiguous */
         const char *name = s < 0 ? "ambiguous" : verdict_status_name (
                                                      (enum verdict_status)s);
@@ -368,11 +368,11 @@ static void print_both (const json_t *obj, FILE *fp)
     const json_t *audits = json_object_get (obj, "audits");
     const json_t *checks = json_object_get (obj, "checks");
 
-    if (total (audits) > 0 || total (checks) == 0)
+    if (sum_json_values (audits) > 0 || sum_json_values (checks) == 0)
         print_counts (audits, "audit", fp);
-    if (total (audits) > 0 && total (checks) > 0)
+    if (sum_json_values (audits) > 0 && sum_json_values (checks) > 0)
         fputs ("; ", fp);
-    if (total (checks) > 0)
+    if (sum_json_values (checks) > 0)
         print_counts (checks, "check", fp);
 }
 

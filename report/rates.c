@@ -100,8 +100,8 @@ static bool limit (const struct rates_report *r, int i, char *buf, size_t size)
     return true;
 }
 
-static const char *kind (const struct fabric *f,
-                         const struct carry_finding *finding)
+static const char *finding_kind_text (const struct fabric *f,
+                                      const struct carry_finding *finding)
 {
     for (size_t i = 0; i < finding->nlinks; i++)
         if (f->link[finding->link[i]].kind != LINK_HOST)
@@ -109,13 +109,13 @@ static const char *kind (const struct fabric *f,
     return "host end";
 }
 
-static bool is_measured (const struct carry_link *l)
+static bool is_link_measured (const struct carry_link *l)
 {
     return l->carried[0] > 0 || l->carried[1] > 0;
 }
 
 /* The direction that carried less of its offered rate. */
-static int worse (const struct carry_link *l)
+static int slower_direction (const struct carry_link *l)
 {
     if (l->carried[0] == 0 || l->carried[1] == 0)
         return l->carried[0] == 0;
@@ -140,16 +140,16 @@ static char *switch_name (const struct fabric *f, uint32_t node, char *buf)
  * Text
  */
 
-static void print_finding (const struct rates_report *r,
-                           const struct carry_finding *f, FILE *fp)
+static void print_rate_finding (const struct rates_report *r,
+                                const struct carry_finding *f, FILE *fp)
 {
     const struct carry_link *l = &r->carry->link[f->link[0]];
     char a[NAME_BYTES], b[NAME_BYTES];
 
-    fprintf (fp, "pmm: FAIL: %s", kind (r->fabric, f));
+    fprintf (fp, "pmm: FAIL: %s", finding_kind_text (r->fabric, f));
     if (f->nlinks > 1)
         fprintf (fp, ", one of %zu", f->nlinks);
-    fprintf (fp, ", carried %.1f", l->carried[worse (l)] / GIGA);
+    fprintf (fp, ", carried %.1f", l->carried[slower_direction (l)] / GIGA);
     if (nominal (r->fabric, f->link[0]) > 0)
         fprintf (fp, " of %.1f", nominal (r->fabric, f->link[0]) / GIGA);
     fprintf (fp, " Gb/s; %s had %.0f %% of the fair share\n",
@@ -174,7 +174,7 @@ void rates_print (double rate, FILE *fp)
         fprintf (fp, " %8s", "-");
 }
 
-static void print_measured (const struct rates_report *r, FILE *fp)
+static void print_measured_flows (const struct rates_report *r, FILE *fp)
 {
     const struct carry *c = r->carry;
     char text[256], a[NAME_BYTES], b[NAME_BYTES];
@@ -185,7 +185,7 @@ static void print_measured (const struct rates_report *r, FILE *fp)
         fprintf (fp, ", %zu of them slow", c->slow);
     fprintf (fp, "\n");
     for (size_t i = 0; i < c->nfindings; i++)
-        print_finding (r, &c->finding[i], fp);
+        print_rate_finding (r, &c->finding[i], fp);
     for (int i = 0; limit (r, i, text, sizeof (text)); i++)
         fprintf (fp, "pmm: %s\n", text);
     fprintf (fp, "%-20s %8s %8s  Gb/s each way, in a round\n", "# switch",
@@ -201,7 +201,7 @@ static void print_measured (const struct rates_report *r, FILE *fp)
     fprintf (fp, "%-20s %8s %8s %8s %8s %8s  Gb/s, of what was offered\n",
              "# link", "nominal", "there", "of", "back", "of");
     for (uint32_t l = 0; l < c->nlinks; l++) {
-        if (!is_measured (&c->link[l]))
+        if (!is_link_measured (&c->link[l]))
             continue;
         fprintf (fp, "%-20s", r->fabric->link[l].id);
         rates_print (nominal (r->fabric, l), fp);
@@ -237,7 +237,7 @@ static void print_nominal (const struct rates_report *r, FILE *fp)
 
 int rates_text (const struct rates_report *r, FILE *fp, struct error *err)
 {
-    (r->carry ? print_measured : print_nominal) (r, fp);
+    (r->carry ? print_measured_flows : print_nominal) (r, fp);
     return ferror (fp) ? error_errno (err, "output") : 0;
 }
 
@@ -252,7 +252,7 @@ json_t *rates_gbps (double rate)
 }
 
 /* With what passed the switches, if that was measured. */
-static json_t *switches_json (const struct rates_report *r)
+static json_t *rates_switches_json (const struct rates_report *r)
 {
     json_t *out = json_array ();
 
@@ -276,7 +276,7 @@ static json_t *switches_json (const struct rates_report *r)
     return out;
 }
 
-static json_t *links_json (const struct rates_report *r)
+static json_t *rates_links_json (const struct rates_report *r)
 {
     json_t *out = json_array ();
 
@@ -285,7 +285,7 @@ static json_t *links_json (const struct rates_report *r)
         const struct fabric_link *of = &r->fabric->link[i];
         double most = nominal (r->fabric, i);
 
-        if (!is_measured (l))
+        if (!is_link_measured (l))
             continue;
         json_add (out, json_pack (
             "{s:s, s:s, s:o, s:[o, o], s:[o, o], s:[i, i], s:b}",
@@ -301,7 +301,7 @@ static json_t *links_json (const struct rates_report *r)
     return out;
 }
 
-static json_t *findings_json (const struct rates_report *r)
+static json_t *rates_findings_json (const struct rates_report *r)
 {
     json_t *out = json_array ();
 
@@ -322,12 +322,12 @@ static json_t *findings_json (const struct rates_report *r)
         json_add (out, json_pack (
             "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:f}",
             "level", "FAIL",
-            "kind", kind (r->fabric, f),
+            "kind", finding_kind_text (r->fabric, f),
             "suspects", suspects,
             "nodes", nodes,
             "nominal_gbps", rates_gbps (nominal (r->fabric, f->link[0])),
-            "offered_gbps", rates_gbps (l->offered[worse (l)]),
-            "carried_gbps", rates_gbps (l->carried[worse (l)]),
+            "offered_gbps", rates_gbps (l->offered[slower_direction (l)]),
+            "carried_gbps", rates_gbps (l->carried[slower_direction (l)]),
             "flows", (json_int_t)f->flows,
             "share", f->share));
     }
@@ -351,21 +351,22 @@ static json_t *measured_json (const struct rates_report *r)
         "slow", (json_int_t)c->slow,
         "unexplained", (json_int_t)c->unexplained,
         "usual", c->flows > 0 ? json_real (c->usual) : json_null (),
-        "findings", findings_json (r),
+        "findings", rates_findings_json (r),
         "limits", limits,
-        "switches", switches_json (r),
-        "links", links_json (r));
+        "switches", rates_switches_json (r),
+        "links", rates_links_json (r));
 }
 
 int rates_json (const struct rates_report *r, FILE *fp, struct error *err)
 {
     json_t *rest
-        = r->carry ? measured_json (r)
-                   : json_pack (
-                       "{s:{s:[i, i], s:o, s:o}, s:o}", "bisection", "halves",
-                       (int)r->cut.ports[0], (int)r->cut.ports[1],
-                       "at_most_gbps", rates_gbps (r->cut.most), "effective_gbps",
-                       rates_gbps (r->cut.effective), "switches", switches_json (r));
+        = r->carry
+              ? measured_json (r)
+              : json_pack ("{s:{s:[i, i], s:o, s:o}, s:o}", "bisection",
+                           "halves", (int)r->cut.ports[0], (int)r->cut.ports[1],
+                           "at_most_gbps", rates_gbps (r->cut.most),
+                           "effective_gbps", rates_gbps (r->cut.effective),
+                           "switches", rates_switches_json (r));
 
     return json_write_file ("rates", r->fabric->hash, rest, fp, err);
 }

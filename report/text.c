@@ -37,8 +37,8 @@ static void print_links (const uint32_t *list, size_t n, const char *first,
     }
 }
 
-static void print_details (const struct finding *f, const struct fabric *fab,
-                           FILE *fp)
+static void print_finding_details (const struct finding *f,
+                                   const struct fabric *fab, FILE *fp)
 {
     char *todo = words_do (f, fab, WORDS_JOB), *excess = words_excess (f);
 
@@ -59,7 +59,7 @@ static void print_level (enum verdict_status level, const char *words, FILE *fp)
 }
 
 /* What was measured, and how much of it that resolves. */
-static void print_measured (const struct verdict *v, FILE *fp)
+static void print_measured_share (const struct verdict *v, FILE *fp)
 {
     double share = floor (100.0 * (double)v->separable / (double)v->links);
 
@@ -93,13 +93,13 @@ void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
         char *words = words_finding (&v->finding[i], f);
 
         print_level (v->finding[i].level, words, fp);
-        print_details (&v->finding[i], f, fp);
+        print_finding_details (&v->finding[i], f, fp);
         free (words);
     }
     if (rail)
         fprintf (fp, "pmm:   all %zu findings are of rail %s\n", v->nfindings,
                  rail);
-    print_measured (v, fp);
+    print_measured_share (v, fp);
     for (size_t i = 0; i < v->nlimits; i++)
         if (worst || v->status == VERDICT_OK || i != v->reason)
             fprintf (fp, "pmm:   limit: %s\n", v->limit[i]);

@@ -53,7 +53,8 @@ enum check {
  */
 enum stack { STACK_UNKNOWN, STACK_OPTIONAL, STACK_REQUIRED };
 
-static enum stack look_in (const char *path, const struct settings *settings)
+static enum stack read_plugin_status (const char *path,
+                                      const struct settings *settings)
 {
     static const char here;
     struct plugstack_line line;
@@ -105,7 +106,7 @@ static enum stack stack_look (const struct job *job)
                   (int)(slash - own), own);
     for (size_t i = 0; i < 4 && stack == STACK_UNKNOWN; i++)
         if (path[i][0])
-            stack = look_in (path[i], &job->settings);
+            stack = read_plugin_status (path[i], &job->settings);
     return stack;
 }
 
@@ -116,8 +117,9 @@ static enum stack stack_look (const struct job *job)
 /* Whether the job may start. If it should not, but Slurm would ignore a veto,
  * it does, too.
  */
-static enum check decide (const struct job *job, const struct outcome *o,
-                          enum check_mode mode)
+static enum check decide_job_start (const struct job *job,
+                                    const struct outcome *o,
+                                    enum check_mode mode)
 {
     static const char *const consequence[] = {
         [STACK_UNKNOWN] = "the job does not start if plugstack.conf has the "
@@ -146,7 +148,7 @@ static enum check decide (const struct job *job, const struct outcome *o,
  * an environment made from scratch, for at most REMARK_WAIT_MS. Failure is
  * ignored.
  */
-static void remark (const struct job *job, const struct outcome *o)
+static void write_job_comment (const struct job *job, const struct outcome *o)
 {
     char id[16];
     char *argv[] = { job->settings.site.job_comment, id,
@@ -194,7 +196,7 @@ static void not_checked (const struct job *job, const char *reason)
  * otherwise the file of an earlier job could be mistaken for this one's. If
  * pmm-probe gave no result, it did not write the file either.
  */
-static void leave_none (const struct job *job, const char *reason)
+static void write_unknown_result (const struct job *job, const char *reason)
 {
     struct outfile *out;
     struct error err;
@@ -227,8 +229,8 @@ static bool is_in_environment (const struct job *job, struct outcome *o)
            && outcome_parse_record (o, record, job->id);
 }
 
-static void check (const struct job *job, enum check_mode mode,
-                   struct outcome *o)
+static void run_job_step_check (const struct job *job, enum check_mode mode,
+                                struct outcome *o)
 {
     const char *exempt = job->het ? "a heterogeneous job"
                          : job->nodes < 2 && !job->settings.asked
@@ -240,14 +242,14 @@ static void check (const struct job *job, enum check_mode mode,
     if (exempt || !step_run (job, o)) {
         if (job->settings.asked)
             not_checked (job, o->text);
-        leave_none (job, o->text);
+        write_unknown_result (job, o->text);
     }
     else if (o->status != OUTCOME_NONE)
-        remark (job, o);
+        write_job_comment (job, o);
     else if (step_pause (0) == 0) {
         if (mode == MODE_REPORT)
             not_checked (job, o->text);
-        leave_none (job, o->text);
+        write_unknown_result (job, o->text);
     }
 }
 
@@ -280,7 +282,7 @@ static enum check check_job (struct job *job, int *sig)
      * otherwise it would only delay each step.
      */
     if (!known || (o.status == OUTCOME_NONE && mode == MODE_REQUIRE)) {
-        check (job, mode, &o);
+        run_job_step_check (job, mode, &o);
         if (o.status != OUTCOME_NONE || step_pause (0) == 0) {
             outcome_format_record (&o, job->id, record);
             if (job->sp)
@@ -297,7 +299,7 @@ static enum check check_job (struct job *job, int *sig)
         slurm_error ("pmm: the check was interrupted");
         return CHECK_STOPPED;
     }
-    return decide (job, &o, mode);
+    return decide_job_start (job, &o, mode);
 }
 
 /* The check of this job could not run. It is vetoed if the user required a
@@ -312,11 +314,11 @@ static enum check check_failed (const struct job *job, const char *reason)
         return CHECK_GO_ON;
     /* an earlier step of the job was checked */
     if (is_in_environment (job, &o) && o.status != OUTCOME_NONE)
-        return decide (job, &o, settings->mode);
+        return decide_job_start (job, &o, settings->mode);
     outcome_set (&o, OUTCOME_NONE, "%s", reason);
-    leave_none (job, o.text);
+    write_unknown_result (job, o.text);
     if (settings->chosen && settings->mode == MODE_REQUIRE)
-        return decide (job, &o, MODE_REQUIRE);
+        return decide_job_start (job, &o, MODE_REQUIRE);
     not_checked (job, o.text);
     return CHECK_GO_ON;
 }
@@ -378,7 +380,7 @@ static int load_asking (struct job *job, bool *running, struct error *err)
 }
 
 /* If the site configured no srun, use this srun's own program. */
-static void take_own_srun (struct site *site)
+static void use_own_srun (struct site *site)
 {
     char path[PATH_MAX];
     ssize_t n = readlink ("/proc/self/exe", path, sizeof (path) - 1);
@@ -395,8 +397,8 @@ static void take_own_srun (struct site *site)
 }
 
 /* Check a job, of which the id is set, and in slurmstepd sp. */
-static enum check run (struct job *job, bool early, int argc, char **argv,
-                       int *sig)
+static enum check run_job_start_check (struct job *job, bool early, int argc,
+                                       char **argv, int *sig)
 {
     enum check rc = CHECK_GO_ON;
     bool running = true;
@@ -415,7 +417,7 @@ static enum check run (struct job *job, bool early, int argc, char **argv,
             rc = check_failed (job, err.text);
         else {
             if (!job->sp)
-                take_own_srun (&job->settings.site);
+                use_own_srun (&job->settings.site);
             if (!job->sp && getenv (SRUN_NESTED))
                 slurm_spank_log ("pmm: %s in the environment is ignored: this "
                                  "srun is of no check", SRUN_NESTED);
@@ -437,7 +439,7 @@ static int run_in_srun (uint32_t jobid, bool early, int argc, char **argv)
     if (srun_is_nested ())
         return 0;
     if (checked == 0 || checked != jobid) {
-        rc = run (&job, early, argc, argv, &sig);
+        rc = run_job_start_check (&job, early, argc, argv, &sig);
         if (rc == CHECK_LATER)
             return 0;
         checked = jobid;
@@ -497,7 +499,7 @@ int slurmstepd_check (spank_t sp, int argc, char **argv)
     prctl (PR_SET_NAME, "pmm-check");
     spank_get_item (sp, S_JOB_ID, &job.id);
     options_recall (sp);
-    rc = run (&job, false, argc, argv, &sig);
+    rc = run_job_start_check (&job, false, argc, argv, &sig);
     prctl (PR_SET_NAME, name);
     if (rc == CHECK_STOPPED)
         end_by (sig);

@@ -33,7 +33,7 @@ static const char *const passed[] = {
     "SPANK_PMM_CHECK",
 };
 
-static void run (char *path, char *conf)
+static void run_hook_program (char *path, char *conf)
 {
     char *with_conf[] = { path, (char *)"--conf", conf, NULL };
     char *plain[] = { path, NULL };
@@ -66,7 +66,7 @@ static void run_hook (const char *program, int argc, char **argv)
     for (int i = 0; i < argc; i++)
         conf_set_word (site_options, &site, argv[i], NULL);
     if (*site.hooks && asprintf (&path, "%s/%s", site.hooks, program) >= 0) {
-        run (path, site.conf);
+        run_hook_program (path, site.conf);
         free (path);
     }
     site_clear (&site);

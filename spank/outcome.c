@@ -23,7 +23,7 @@ static const char *const names[] = {
 };
 
 /* If *line starts with word and a space, move *line after them. */
-static bool take (const char **line, const char *word)
+static bool skip_word (const char **line, const char *word)
 {
     size_t len = strlen (word);
 
@@ -33,11 +33,11 @@ static bool take (const char **line, const char *word)
     return true;
 }
 
-static bool take_status (const char **line, enum outcome_status first,
-                         enum outcome_status *status)
+static bool parse_outcome_status (const char **line, enum outcome_status first,
+                                  enum outcome_status *status)
 {
     for (size_t i = first; i < sizeof (names) / sizeof (names[0]); i++)
-        if (take (line, names[i])) {
+        if (skip_word (line, names[i])) {
             *status = (enum outcome_status)i;
             return true;
         }
@@ -49,9 +49,9 @@ bool outcome_parse_result (struct outcome *o, const char *line,
 {
     enum outcome_status status;
 
-    if (!take (&line, "pmm-result") || !take (&line, "1")
-        || !take_status (&line, OUTCOME_OK, &status) || !take (&line, nonce)
-        || !*line)
+    if (!skip_word (&line, "pmm-result") || !skip_word (&line, "1")
+        || !parse_outcome_status (&line, OUTCOME_OK, &status)
+        || !skip_word (&line, nonce) || !*line)
         return false;
     outcome_set (o, status, "%s", line);
     return true;
@@ -64,9 +64,9 @@ bool outcome_parse_record (struct outcome *o, const char *line,
     char job[16];
 
     snprintf (job, sizeof (job), "%" PRIu32, jobid);
-    if (!take (&line, "pmm-check") || !take (&line, "1")
-        || !take (&line, job) || !take_status (&line, OUTCOME_NONE, &status)
-        || !*line)
+    if (!skip_word (&line, "pmm-check") || !skip_word (&line, "1")
+        || !skip_word (&line, job)
+        || !parse_outcome_status (&line, OUTCOME_NONE, &status) || !*line)
         return false;
     outcome_set (o, status, "%s", line);
     return true;

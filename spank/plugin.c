@@ -43,8 +43,9 @@ int slurm_spank_init (spank_t sp, int argc, char **argv)
  * of write shows the same errors. Both signals are sent to the thread that
  * writes, so blocking them in this thread is enough.
  */
-static int shielded (int (*check) (spank_t sp, int argc, char **argv),
-                     spank_t sp, int argc, char **argv)
+static int call_with_signals_blocked (int (*check) (spank_t sp, int argc,
+                                                    char **argv),
+                                      spank_t sp, int argc, char **argv)
 {
     const struct timespec at_once = { 0 };
     sigset_t shield, before, old;
@@ -71,7 +72,7 @@ int slurm_spank_init_post_opt (spank_t sp, int argc, char **argv)
     switch (spank_context ()) {
     case S_CTX_LOCAL:
         options_tell_hooks (sp);
-        return shielded (srun_check_early, sp, argc, argv);
+        return call_with_signals_blocked (srun_check_early, sp, argc, argv);
     case S_CTX_ALLOCATOR:
         options_tell_hooks (sp);
         return 0;
@@ -83,13 +84,13 @@ int slurm_spank_init_post_opt (spank_t sp, int argc, char **argv)
 int slurm_spank_local_user_init (spank_t sp, int argc, char **argv)
 {
     return spank_context () == S_CTX_LOCAL
-               ? shielded (srun_check, sp, argc, argv)
+               ? call_with_signals_blocked (srun_check, sp, argc, argv)
                : 0;
 }
 
 int slurm_spank_task_init (spank_t sp, int argc, char **argv)
 {
     return spank_context () == S_CTX_REMOTE
-               ? shielded (slurmstepd_check, sp, argc, argv)
+               ? call_with_signals_blocked (slurmstepd_check, sp, argc, argv)
                : 0;
 }

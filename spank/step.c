@@ -47,14 +47,14 @@ static sigset_t old_mask;
 static sigset_t wait_mask;
 static volatile sig_atomic_t stopped;
 
-static void stop (int sig)
+static void on_step_signal (int sig)
 {
     stopped = sig;
 }
 
 void step_catch (void)
 {
-    struct sigaction action = { .sa_handler = stop };
+    struct sigaction action = { .sa_handler = on_step_signal };
     sigset_t block;
 
     stopped = 0;
@@ -221,7 +221,7 @@ static void take_result (void *arg, struct program_line *line)
 /* A line of standard error. Slurm's messages are kept, not forwarded: they are
  * needed only if there is no result.
  */
-static void take_message (void *arg, struct program_line *line)
+static void read_step_message (void *arg, struct program_line *line)
 {
     struct run *run = arg;
     const char *prefix = step_clean_line (line->text);
@@ -241,13 +241,13 @@ static void take_message (void *arg, struct program_line *line)
     }
 }
 
-static void take (void *arg, enum program_stream from, const char *data,
-                  size_t len)
+static void read_step_output (void *arg, enum program_stream from,
+                              const char *data, size_t len)
 {
     struct run *run = arg;
 
     program_lines (&run->line[from], data, len,
-                   from == PROGRAM_OUT ? take_result : take_message, run);
+                   from == PROGRAM_OUT ? take_result : read_step_message, run);
 }
 
 static bool has_result (void *arg)
@@ -258,8 +258,8 @@ static bool has_result (void *arg)
 }
 
 /* Set the reason why there is no result. */
-static void explain (struct run *run, const struct site *site,
-                     enum program_end end, int status)
+static void explain_step_failure (struct run *run, const struct site *site,
+                                  enum program_end end, int status)
 {
     const char *detail = run->srun.complaint;
 
@@ -291,16 +291,16 @@ enum step_mpi { MPI_DONE, MPI_MISSING, MPI_NO_LAUNCH };
 /* Run the step once. *nothing is set if there is nothing to measure; *another if
  * there is no result because Slurm does not have this type of MPI.
  */
-static enum program_end run_once (const struct job *job, const char *mpi,
-                                  int64_t deadline, struct outcome *o,
-                                  bool *nothing, enum step_mpi *another)
+static enum program_end run_step_once (const struct job *job, const char *mpi,
+                                       int64_t deadline, struct outcome *o,
+                                       bool *nothing, enum step_mpi *another)
 {
     const struct site *site = &job->settings.site;
     unsigned char random[(STEP_NONCE - 1) / 2];
     char nonce[STEP_NONCE];
     struct run run = { .nonce = nonce, .o = o };
     struct program program = { .deadline_ms = deadline, .mask = &wait_mask,
-                               .stop = &stopped, .take = take,
+                               .stop = &stopped, .take = read_step_output,
                                .done = has_result, .arg = &run };
     char **argv = NULL;
     char **envp = NULL;
@@ -330,7 +330,7 @@ static enum program_end run_once (const struct job *job, const char *mpi,
         /* if the job was cancelled, we get a signal too: wait for it */
         if (run.srun.cancelled && step_pause (CANCEL_GRACE_MS) < 0)
             end = PROGRAM_STOPPED;
-        explain (&run, site, end, status);
+        explain_step_failure (&run, site, end, status);
     }
     *nothing = run.nothing;
     *another = end != PROGRAM_ENDED || o->status != OUTCOME_NONE || run.said
@@ -360,7 +360,8 @@ bool step_run (const struct job *job, struct outcome *o)
         return true;
     }
     do {
-        end = run_once (job, *mpi, start + timeout_ms, o, &nothing, &another);
+        end = run_step_once (job, *mpi, start + timeout_ms, o, &nothing,
+                             &another);
         if (another == MPI_NO_LAUNCH)
             launch = *o;
     } while (another && *++mpi);
@@ -375,6 +376,6 @@ bool step_run (const struct job *job, struct outcome *o)
         && took >= site_meet_timeout_s (timeout_ms) * 1000
         && took + RETRY_SLACK_MS
                <= site_probe_timeout_ms ((int)(timeout_ms - took)))
-        run_once (job, *mpi, start + timeout_ms, o, &nothing, &another);
+        run_step_once (job, *mpi, start + timeout_ms, o, &nothing, &another);
     return !nothing;
 }

@@ -28,7 +28,7 @@ static int64_t seconds (clockid_t id)
 }
 
 /* What the wall clock differs by from what we tell. */
-static int64_t look (int64_t boot)
+static int64_t update_date_offset (int64_t boot)
 {
     int64_t offset = seconds (CLOCK_REALTIME) - boot;
 
@@ -51,11 +51,11 @@ int64_t clock_date (void)
 {
     int64_t boot = seconds (CLOCK_BOOTTIME);
 
-    look (boot);
+    update_date_offset (boot);
     return boot + date.offset;
 }
 
 int64_t clock_set_by (void)
 {
-    return look (seconds (CLOCK_BOOTTIME));
+    return update_date_offset (seconds (CLOCK_BOOTTIME));
 }

@@ -14,7 +14,7 @@
 
 enum { LINE_BYTES = 4096, KEY_BYTES = 64 };
 
-static void *field (const struct conf_option *opt, void *data)
+static void *option_field (const struct conf_option *opt, void *data)
 {
     return (char *)data + opt->offset;
 }
@@ -36,8 +36,9 @@ static bool key_equal (const char *a, const char *b)
     }
 }
 
-static const struct conf_option *find (const struct conf_option *table,
-                                       const char *key, struct error *err)
+static const struct conf_option *
+find_conf_option (const struct conf_option *table, const char *key,
+                  struct error *err)
 {
     struct text_guess guess = { .word = key };
 
@@ -55,7 +56,7 @@ static const struct conf_option *find (const struct conf_option *table,
 static int set_string (const struct conf_option *opt, void *data,
                        const char *value, struct error *err)
 {
-    char **p = field (opt, data);
+    char **p = option_field (opt, data);
     char *copy;
 
     if (opt->words && !text_listed (opt->words, value))
@@ -104,8 +105,8 @@ static bool parse_seconds (const char *value, double *ms)
     return true;
 }
 
-static int set (const struct conf_option *opt, void *data, const char *value,
-                struct error *err)
+static int set_conf_option (const struct conf_option *opt, void *data,
+                            const char *value, struct error *err)
 {
     const char *wanted = NULL;
     double x = 0;
@@ -146,9 +147,9 @@ static int set (const struct conf_option *opt, void *data, const char *value,
         return error_input (err, "option %s: '%s' is not from %g to %g",
                             opt->key, value, opt->min, opt->max);
     if (opt->type == CONF_DOUBLE)
-        *(double *)field (opt, data) = x;
+        *(double *)option_field (opt, data) = x;
     else
-        *(int *)field (opt, data) = (int)(x + 0.5);
+        *(int *)option_field (opt, data) = (int)(x + 0.5);
     return 0;
 }
 
@@ -157,9 +158,9 @@ int conf_defaults (const struct conf_option *table, void *data)
     /* before anything can fail, so that conf_clear is always safe */
     for (const struct conf_option *opt = table; opt->key; opt++)
         if (is_string (opt))
-            *(char **)field (opt, data) = NULL;
+            *(char **)option_field (opt, data) = NULL;
     for (const struct conf_option *opt = table; opt->key; opt++)
-        if (set (opt, data, opt->value ? opt->value : "", NULL) < 0)
+        if (set_conf_option (opt, data, opt->value ? opt->value : "", NULL) < 0)
             return -1;
     return 0;
 }
@@ -167,9 +168,9 @@ int conf_defaults (const struct conf_option *table, void *data)
 int conf_set (const struct conf_option *table, void *data, const char *key,
               const char *value, struct error *err)
 {
-    const struct conf_option *opt = find (table, key, err);
+    const struct conf_option *opt = find_conf_option (table, key, err);
 
-    return opt ? set (opt, data, value, err) : -1;
+    return opt ? set_conf_option (opt, data, value, err) : -1;
 }
 
 int conf_set_word (const struct conf_option *table, void *data,
@@ -216,8 +217,8 @@ static char *unquote (char *value)
     return *end && *end != '#' ? NULL : value;
 }
 
-static int read_line (const struct conf_option *table, void *data, char *line,
-                      bool *seen, struct error *err)
+static int read_conf_line (const struct conf_option *table, void *data,
+                           char *line, bool *seen, struct error *err)
 {
     char *key = trim (line);
     const struct conf_option *opt;
@@ -228,14 +229,14 @@ static int read_line (const struct conf_option *table, void *data, char *line,
     if (!(value = strchr (key, '=')) || value == key)
         return error_input (err, "not 'key = value'");
     *value++ = '\0';
-    if (!(opt = find (table, trim (key), err)))
+    if (!(opt = find_conf_option (table, trim (key), err)))
         return -1;
     if (!(value = unquote (value)))
         return error_input (err, "option %s: quotes do not match", opt->key);
     if (seen[opt - table])
         return error_input (err, "option %s is given twice", opt->key);
     seen[opt - table] = true;
-    return set (opt, data, value, err);
+    return set_conf_option (opt, data, value, err);
 }
 
 int conf_read (const struct conf_option *table, void *data, FILE *fp,
@@ -252,7 +253,7 @@ int conf_read (const struct conf_option *table, void *data, FILE *fp,
         return error_nomem (err);
     for (int n = 1; rc == 0 && fgets (line, sizeof (line), fp); n++) {
         rc = strchr (line, '\n') || feof (fp)
-                 ? read_line (table, data, line, seen, err)
+                 ? read_conf_line (table, data, line, seen, err)
                  : error_input (err, "longer than %d bytes, or no text",
                                 LINE_BYTES - 2);
         if (rc < 0)
@@ -270,7 +271,7 @@ void conf_clear (const struct conf_option *table, void *data)
 
     for (; table->key; table++)
         if (is_string (table)) {
-            char **p = field (table, data);
+            char **p = option_field (table, data);
 
             free (*p);
             *p = NULL;

@@ -9,8 +9,8 @@
 #include "util/text.h"
 
 /* Set the sentence, and `after` behind it; keep errno. */
-static void set (struct error *err, enum error_fault fault, const char *after,
-                 const char *fmt, va_list ap)
+static void set_error_text (struct error *err, enum error_fault fault,
+                            const char *after, const char *fmt, va_list ap)
 {
     int saved_errno = errno;
     size_t len;
@@ -32,7 +32,7 @@ int error_input (struct error *err, const char *fmt, ...)
     va_list ap;
 
     va_start (ap, fmt);
-    set (err, ERROR_INPUT, NULL, fmt, ap);
+    set_error_text (err, ERROR_INPUT, NULL, fmt, ap);
     va_end (ap);
     return -1;
 }
@@ -42,7 +42,7 @@ int error_world (struct error *err, const char *fmt, ...)
     va_list ap;
 
     va_start (ap, fmt);
-    set (err, ERROR_WORLD, NULL, fmt, ap);
+    set_error_text (err, ERROR_WORLD, NULL, fmt, ap);
     va_end (ap);
     return -1;
 }
@@ -52,7 +52,7 @@ int error_errno (struct error *err, const char *fmt, ...)
     va_list ap;
 
     va_start (ap, fmt);
-    set (err, ERROR_WORLD, strerror (errno), fmt, ap);
+    set_error_text (err, ERROR_WORLD, strerror (errno), fmt, ap);
     va_end (ap);
     return -1;
 }
@@ -71,7 +71,7 @@ int error_prefix (struct error *err, const char *fmt, ...)
     if (err)
         old = *err;
     va_start (ap, fmt);
-    set (err, old.fault, old.text, fmt, ap);
+    set_error_text (err, old.fault, old.text, fmt, ap);
     va_end (ap);
     return -1;
 }

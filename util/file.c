@@ -35,7 +35,7 @@ static void error_open (struct error *err, const char *path)
 }
 
 /* Close, and keep errno. */
-static void shut (int fd)
+static void close_keep_errno (int fd)
 {
     int saved_errno = errno;
 
@@ -84,7 +84,7 @@ FILE *file_open_input (const char *path, struct error *err)
     else if (fd < 0 || fcntl (fd, F_SETFL, 0) < 0 || !(fp = fdopen (fd, "r")))
         error_open (err, path);
     if (!fp)
-        shut (fd);
+        close_keep_errno (fd);
     return fp;
 }
 
@@ -178,7 +178,7 @@ static int check_trust (const char *path, int fd, const struct stat *st,
 }
 
 /* Set err from errno. Return -1. */
-static int stuck (const struct file_way *w, struct error *err)
+static int set_path_error (const struct file_way *w, struct error *err)
 {
     if (!w->trusted)
         return error_errno (err, "cannot write %s", w->path);
@@ -187,7 +187,7 @@ static int stuck (const struct file_way *w, struct error *err)
 }
 
 /* Enter a directory; -1 with errno if name is not one. */
-static int enter (struct file_way *w, const char *name)
+static int enter_directory (struct file_way *w, const char *name)
 {
     int fd =
         openat (w->dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -204,8 +204,8 @@ static int enter (struct file_way *w, const char *name)
  * Links of root and of owner are followed. Links of other users are not
  * followed in a directory like /tmp, for a trusted path, or for root.
  */
-static int follow (struct file_way *w, const char *name, const char *rest,
-                   struct error *err)
+static int follow_symlink (struct file_way *w, const char *name,
+                           const char *rest, struct error *err)
 {
     bool shared = (w->st.st_mode & S_ISVTX) && (w->st.st_mode & S_IWOTH);
     char target[PATH_MAX];
@@ -218,9 +218,9 @@ static int follow (struct file_way *w, const char *name, const char *rest,
         if (S_ISLNK (st.st_mode))
             n = readlinkat (fd, "", target, sizeof (target));
     }
-    shut (fd);
+    close_keep_errno (fd);
     if (n < 0)
-        return stuck (w, err);
+        return set_path_error (w, err);
     if (!owned (&st, w->owner) && (w->trusted || w->owner == 0 || shared)) {
         errno = EPERM;
         return error_world (err,
@@ -230,13 +230,14 @@ static int follow (struct file_way *w, const char *name, const char *rest,
     }
     errno = ENAMETOOLONG;
     if ((size_t)n + strlen (rest) + 2 > sizeof (target))
-        return stuck (w, err);
+        return set_path_error (w, err);
     snprintf (target + n, sizeof (target) - (size_t)n, "%s%s",
               *rest ? "/" : "", rest);
     strcpy (w->left, target);
     errno = ELOOP;
-    if (++w->links > LINKS_MAX || (*target == '/' && enter (w, "/") < 0))
-        return stuck (w, err);
+    if (++w->links > LINKS_MAX
+        || (*target == '/' && enter_directory (w, "/") < 0))
+        return set_path_error (w, err);
     return 0;
 }
 
@@ -257,8 +258,9 @@ static bool is_at_descriptors (const struct file_way *w)
  * followed if `links`, but for those at descriptors. Return 0, or -1 with err.
  * The caller closes w->dir.
  */
-static int go (struct file_way *w, const char *path, uid_t owner, bool trusted,
-               bool to_end, bool links, struct error *err)
+static int walk_directories (struct file_way *w, const char *path, uid_t owner,
+                             bool trusted, bool to_end, bool links,
+                             struct error *err)
 {
     char copy[PATH_MAX];
 
@@ -266,13 +268,13 @@ static int go (struct file_way *w, const char *path, uid_t owner, bool trusted,
         .path = path, .owner = owner, .trusted = trusted, .dir = -1
     };
     if (*path != '/' && !getcwd (w->left, sizeof (w->left)))
-        return stuck (w, err);
+        return set_path_error (w, err);
     errno = ENAMETOOLONG;
     if (strlen (w->left) + 1 + strlen (path) >= sizeof (w->left))
-        return stuck (w, err);
+        return set_path_error (w, err);
     sprintf (w->left + strlen (w->left), "/%s", path);
-    if (enter (w, "/") < 0)
-        return stuck (w, err);
+    if (enter_directory (w, "/") < 0)
+        return set_path_error (w, err);
     for (;;) {
         char *name = strcpy (copy, w->left), *rest;
         struct stat st;
@@ -296,11 +298,11 @@ static int go (struct file_way *w, const char *path, uid_t owner, bool trusted,
             memmove (w->left, w->left + (name - copy), strlen (name) + 1);
             return 0;
         }
-        if (!last && enter (w, name) == 0)
+        if (!last && enter_directory (w, name) == 0)
             memmove (w->left, w->left + (rest - copy), strlen (rest) + 1);
         else if (!last && errno != ENOTDIR && errno != ELOOP)
-            return stuck (w, err);
-        else if (follow (w, name, rest, err) < 0)
+            return set_path_error (w, err);
+        else if (follow_symlink (w, name, rest, err) < 0)
             return -1;
     }
 }
@@ -333,7 +335,7 @@ static FILE *open_in (int dir, const char *name, const char *path, uid_t owner,
              && !(fp = fdopen (fd, "r")))
         error_open (err, path);
     if (!fp)
-        shut (fd);
+        close_keep_errno (fd);
     return fp;
 }
 
@@ -342,9 +344,9 @@ FILE *file_open_trusted (const char *path, uid_t owner, struct error *err)
     struct file_way w;
     FILE *fp = NULL;
 
-    if (go (&w, path, owner, true, false, false, err) == 0)
+    if (walk_directories (&w, path, owner, true, false, false, err) == 0)
         fp = open_in (w.dir, w.left, path, owner, err);
-    shut (w.dir);
+    close_keep_errno (w.dir);
     return fp;
 }
 
@@ -359,11 +361,11 @@ int file_open_trusted_dir (const char *path, uid_t owner, struct error *err)
     struct file_way w;
     int fd = -1;
 
-    if (go (&w, path, owner, true, true, true, err) == 0
+    if (walk_directories (&w, path, owner, true, true, true, err) == 0
         && check_trust (path, w.dir, &w.st, owner, false, err) == 0
         && (fd = openat (w.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         error_open (err, path);
-    shut (w.dir);
+    close_keep_errno (w.dir);
     return fd;
 }
 
@@ -419,7 +421,7 @@ int file_take_lock (int dir, const char *path, int wait_ms, int *fd,
         return rc;
     if (rc < 0)
         error_errno (err, "cannot lock %s", path);
-    shut (*fd);
+    close_keep_errno (*fd);
     *fd = -1;
     return rc;
 }
@@ -430,7 +432,7 @@ DIR *file_open_list (int dir, const char *path)
     DIR *d = fd < 0 ? NULL : fdopendir (fd);
 
     if (!d)
-        shut (fd);
+        close_keep_errno (fd);
     return d;
 }
 
@@ -504,7 +506,7 @@ struct outfile {
 };
 
 /* Write all data. Keep errno, since stdio only keeps that a write failed. */
-static ssize_t put (void *cookie, const char *data, size_t size)
+static ssize_t write_outfile (void *cookie, const char *data, size_t size)
 {
     struct outfile *out = cookie;
 
@@ -590,16 +592,16 @@ static int open_in_place (struct outfile *out, const struct file_way *w,
     int rc = -1;
 
     if (fd < 0)
-        return errno == ENOENT ? 0 : stuck (w, err);
+        return errno == ENOENT ? 0 : set_path_error (w, err);
     if (fstat (fd, &st) < 0)
-        stuck (w, err);
+        set_path_error (w, err);
     else if (S_ISREG (st.st_mode)) {
         out->mode = st.st_mode & 0777;
         rc = 0;
     }
     else if (S_ISDIR (st.st_mode)) {
         errno = EISDIR;
-        stuck (w, err);
+        set_path_error (w, err);
     }
     else if (no_output (&st)) {
         errno = EPERM;
@@ -610,9 +612,9 @@ static int open_in_place (struct outfile *out, const struct file_way *w,
         /* the very one that was looked at */
         snprintf (self, sizeof (self), "/proc/self/fd/%d", fd);
         out->fd = open (self, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-        rc = out->fd < 0 ? stuck (w, err) : 1;
+        rc = out->fd < 0 ? set_path_error (w, err) : 1;
     }
-    shut (fd);
+    close_keep_errno (fd);
     return rc;
 }
 
@@ -627,29 +629,29 @@ static int open_output (struct outfile *out, bool links, struct error *err)
 
     errno = EISDIR;
     if (len == 0 || out->path[len - 1] == '/')
-        return stuck (&w, err);
-    rc = go (&w, out->path, geteuid (), false, false, links, err);
+        return set_path_error (&w, err);
+    rc = walk_directories (&w, out->path, geteuid (), false, false, links, err);
     if (rc == 0 && links && is_at_descriptors (&w))
-        rc = open_descriptor (out, w.left) < 0 ? stuck (&w, err) : 1;
+        rc = open_descriptor (out, w.left) < 0 ? set_path_error (&w, err) : 1;
     else if (rc == 0 && links)
         rc = open_in_place (out, &w, err);
     if (rc == 0) {
         out->dir = w.dir;
         if (!(out->name = strdup (w.left)) || open_temp (out) < 0)
-            rc = stuck (&w, err);
+            rc = set_path_error (&w, err);
     }
     else
-        shut (w.dir);
+        close_keep_errno (w.dir);
     return rc < 0 ? -1 : 0;
 }
 
 /* mode 0: by the umask. With a fixed mode, path is a published or private file:
  * a link or special file there is replaced.
  */
-static struct outfile *create (const char *path, mode_t mode, bool lasting,
-                               struct error *err)
+static struct outfile *create_outfile (const char *path, mode_t mode,
+                                       bool lasting, struct error *err)
 {
-    static const cookie_io_functions_t io = { .write = put };
+    static const cookie_io_functions_t io = { .write = write_outfile };
     struct outfile *out = calloc (1, sizeof (*out));
     int rc = 0;
 
@@ -681,18 +683,18 @@ static struct outfile *create (const char *path, mode_t mode, bool lasting,
 
 struct outfile *file_create (const char *path, struct error *err)
 {
-    return create (path && strcmp (path, "-") != 0 ? path : NULL, 0, true,
-                   err);
+    return create_outfile (path && strcmp (path, "-") != 0 ? path : NULL, 0,
+                           true, err);
 }
 
 struct outfile *file_create_public (const char *path, struct error *err)
 {
-    return create (path, 0644, true, err);
+    return create_outfile (path, 0644, true, err);
 }
 
 struct outfile *file_create_new (const char *path, struct error *err)
 {
-    struct outfile *out = create (path, 0644, true, err);
+    struct outfile *out = create_outfile (path, 0644, true, err);
 
     if (out)
         out->fresh = true;
@@ -701,10 +703,10 @@ struct outfile *file_create_new (const char *path, struct error *err)
 
 struct outfile *file_create_private (const char *path, struct error *err)
 {
-    return create (path, 0600, false, err);
+    return create_outfile (path, 0600, false, err);
 }
 
-static int copy (FILE *from, FILE *to, struct file_held *held)
+static int copy_stream (FILE *from, FILE *to, struct file_held *held)
 {
     char block[1 << 16];
     size_t n;
@@ -737,7 +739,7 @@ struct outfile *file_append (const char *path, struct file_held *held,
         return out;
     if (fd >= 0 && !(fp = fdopen (fd, "r")))
         close (fd);
-    if (fp && copy (fp, out->fp, held) == 0) {
+    if (fp && copy_stream (fp, out->fp, held) == 0) {
         fclose (fp);
         return out;
     }
@@ -820,23 +822,24 @@ bool file_remove (const char *path)
 {
     struct file_way w;
     struct stat st;
-    bool removed = go (&w, path, geteuid (), false, false, false, NULL) == 0
-                   && fstatat (w.dir, w.left, &st, AT_SYMLINK_NOFOLLOW) == 0
-                   && S_ISREG (st.st_mode)
-                   && unlinkat (w.dir, w.left, 0) == 0;
+    bool removed
+        = walk_directories (&w, path, geteuid (), false, false, false, NULL)
+              == 0
+          && fstatat (w.dir, w.left, &st, AT_SYMLINK_NOFOLLOW) == 0
+          && S_ISREG (st.st_mode) && unlinkat (w.dir, w.left, 0) == 0;
 
-    shut (w.dir);
+    close_keep_errno (w.dir);
     return removed;
 }
 
 int file_make_dir (const char *path, struct error *err)
 {
     struct file_way w;
-    int rc = go (&w, path, geteuid (), false, false, true, err);
+    int rc = walk_directories (&w, path, geteuid (), false, false, true, err);
 
     if (rc == 0 && *w.left && mkdirat (w.dir, w.left, 0777) < 0
         && errno != EEXIST)
         rc = error_errno (err, "cannot make %s", path);
-    shut (w.dir);
+    close_keep_errno (w.dir);
     return rc;
 }

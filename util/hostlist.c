@@ -24,8 +24,8 @@ bool hostlist_has (const struct hostlist *sorted, const char *name)
     return text_find ((const char *const *)sorted->name, sorted->count, name);
 }
 
-static int add_name (struct hostlist *hl, size_t max, const char *name,
-                     struct error *err)
+static int add_host_name (struct hostlist *hl, size_t max, const char *name,
+                          struct error *err)
 {
     if (hl->count >= max)
         return error_input (err, "more than %zu hosts", max);
@@ -36,7 +36,7 @@ static int add_name (struct hostlist *hl, size_t max, const char *name,
 
 /* Scan digits at *s into *n. Return how many; 0 if there are none or too many.
  */
-static int scan_digits (const char **s, uint64_t *n)
+static int scan_host_digits (const char **s, uint64_t *n)
 {
     int width = 0;
 
@@ -60,7 +60,7 @@ static int expand (struct hostlist *hl, size_t max, const char *done,
     snprintf (name, sizeof (name), "%s%.*s", done, (int)plain, rest);
     rest += plain;
     if (!*rest)
-        return add_name (hl, max, name, err);
+        return add_host_name (hl, max, name, err);
     if (*rest == ']' || !(close = strpbrk (rest + 1, "[]")) || *close != ']')
         return error_input (err, "brackets do not match in a host list");
     do {
@@ -68,11 +68,11 @@ static int expand (struct hostlist *hl, size_t max, const char *done,
         int width;
 
         rest++;
-        width = scan_digits (&rest, &lo);
+        width = scan_host_digits (&rest, &lo);
         hi = lo;
         if (width && *rest == '-') {
             rest++;
-            if (!scan_digits (&rest, &hi) || hi < lo)
+            if (!scan_host_digits (&rest, &hi) || hi < lo)
                 width = 0;
         }
         if (!width || (rest != close && *rest != ','))
@@ -173,11 +173,11 @@ static struct part part_of (const char *name)
            && name[p.prefix - 1] <= '9' && len - p.prefix < DIGITS_MAX)
         p.prefix--;
     s = name + p.prefix;
-    p.width = scan_digits (&s, &p.n);
+    p.width = scan_host_digits (&s, &p.n);
     return p;
 }
 
-static int compare_parts (const void *va, const void *vb)
+static int compare_host_parts (const void *va, const void *vb)
 {
     const struct part *a = va;
     const struct part *b = vb;
@@ -240,7 +240,7 @@ char *hostlist_fold (const char *const *name, size_t count)
     for (size_t i = 0; i < count; i++)
         v[i] = part_of (name[i]);
     if (count > 0)
-        qsort (v, count, sizeof (*v), compare_parts);
+        qsort (v, count, sizeof (*v), compare_host_parts);
     for (size_t i = 0; i < count; i++)
         if (n == 0 || strcmp (v[n - 1].name, v[i].name))
             v[n++] = v[i];

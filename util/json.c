@@ -130,8 +130,8 @@ int json_write_file (const char *kind, const char *fabric, json_t *members,
  */
 
 __attribute__ ((format (printf, 5, 6))) static int
-bad (const json_t *value, const char *where, const char *key,
-     struct error *err, const char *fmt, ...)
+json_value_error (const json_t *value, const char *where, const char *key,
+                  struct error *err, const char *fmt, ...)
 {
     char text[256];
 
@@ -149,8 +149,9 @@ int json_get_u64 (const json_t *obj, const char *where, const char *key,
 
     if (!json_is_integer (v) || n < 0 || (uint64_t)n < min
         || (uint64_t)n > max)
-        return bad (v, where, key, err, "not a whole number from %ju to %ju",
-                    (uintmax_t)min, (uintmax_t)max);
+        return json_value_error (v, where, key, err,
+                                 "not a whole number from %ju to %ju",
+                                 (uintmax_t)min, (uintmax_t)max);
     *value = (uint64_t)n;
     return 0;
 }
@@ -162,8 +163,8 @@ int json_get_double (const json_t *obj, const char *where, const char *key,
     double x = json_number_value (v);
 
     if (!json_is_number (v) || x < min || x > max)
-        return bad (v, where, key, err, "not a number from %g to %g", min,
-                    max);
+        return json_value_error (v, where, key, err,
+                                 "not a number from %g to %g", min, max);
     *value = x;
     return 0;
 }
@@ -176,12 +177,12 @@ int json_get_string (const json_t *obj, const char *where, const char *key,
     size_t len = json_string_length (v);
 
     if (!s || len == 0 || len > STRING_MAX)
-        return bad (v, where, key, err, "not a string of 1 to %d bytes",
-                    STRING_MAX);
+        return json_value_error (v, where, key, err,
+                                 "not a string of 1 to %d bytes", STRING_MAX);
     for (size_t i = 0; i < len; i++)
         if (s[i] < 0x20 || s[i] > 0x7e)
-            return bad (v, where, key, err,
-                        "holds a byte that is not printable");
+            return json_value_error (v, where, key, err,
+                                     "holds a byte that is not printable");
     *value = s;
     return 0;
 }
@@ -192,7 +193,7 @@ int json_get_bool (const json_t *obj, const char *where, const char *key,
     const json_t *v = json_object_get (obj, key);
 
     if (!json_is_boolean (v))
-        return bad (v, where, key, err, "neither true nor false");
+        return json_value_error (v, where, key, err, "neither true nor false");
     *value = json_is_true (v);
     return 0;
 }
@@ -203,8 +204,8 @@ int json_get_array (const json_t *obj, const char *where, const char *key,
     json_t *v = json_object_get (obj, key);
 
     if (!json_is_array (v) || json_array_size (v) > max)
-        return bad (v, where, key, err,
-                    "not an array of at most %zu elements", max);
+        return json_value_error (v, where, key, err,
+                                 "not an array of at most %zu elements", max);
     *value = v;
     return 0;
 }
@@ -215,7 +216,7 @@ int json_get_object (const json_t *obj, const char *where, const char *key,
     json_t *v = json_object_get (obj, key);
 
     if (!json_is_object (v))
-        return bad (v, where, key, err, "not an object");
+        return json_value_error (v, where, key, err, "not an object");
     *value = v;
     return 0;
 }

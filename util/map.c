@@ -15,7 +15,7 @@ struct map_slot {
 };
 
 /* The slot of the key, or the free slot for it. */
-static struct map_slot *find (const struct map *m, uint64_t key)
+static struct map_slot *find_map_slot (const struct map *m, uint64_t key)
 {
     size_t mask = m->size - 1;
     size_t i = (key * 0x9e3779b97f4a7c15) >> 32 & mask;
@@ -27,7 +27,7 @@ static struct map_slot *find (const struct map *m, uint64_t key)
 
 uint32_t map_find (const struct map *m, uint64_t key)
 {
-    return m->size ? find (m, key)->value : MAP_NONE;
+    return m->size ? find_map_slot (m, key)->value : MAP_NONE;
 }
 
 static void enlarge (struct map *m)
@@ -39,7 +39,7 @@ static void enlarge (struct map *m)
     memset (m->slot, 0xff, m->size * sizeof (*m->slot));
     for (size_t i = 0; i < old.size; i++)
         if (old.slot[i].value != MAP_NONE)
-            *find (m, old.slot[i].key) = old.slot[i];
+            *find_map_slot (m, old.slot[i].key) = old.slot[i];
     free (old.slot);
 }
 
@@ -49,7 +49,7 @@ void map_put (struct map *m, uint64_t key, uint32_t value)
 
     if (2 * (m->n + 1) > m->size)
         enlarge (m);
-    slot = find (m, key);
+    slot = find_map_slot (m, key);
     m->n += slot->value == MAP_NONE;
     *slot = (struct map_slot){ key, value };
 }

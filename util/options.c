@@ -150,8 +150,8 @@ static const char *list_rows (const struct opt *opt, const char *between,
 /* Set *index to that of the row with this name. Return 0, or -1 with err, which
  * lists the names.
  */
-static int find_row (const struct opt *opt, const char *name, int *index,
-                     struct error *err)
+static int find_option_row (const struct opt *opt, const char *name, int *index,
+                            struct error *err)
 {
     char list[ROWS_BYTES] = "";
     const char *s;
@@ -390,7 +390,7 @@ int options_get (const struct opt_group *group, const char *operands, int argc,
         k.found[i].value = optarg;
         if (check_value (opt, optarg, err) < 0
             || (opt->set ? opt->set (field, optarg, err)
-                         : find_row (opt, optarg, field, err)) < 0)
+                         : find_option_row (opt, optarg, field, err)) < 0)
             return error_prefix (err, "--%s", opt->name);
     }
     k.noperands = argc - optind;

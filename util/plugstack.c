@@ -16,7 +16,7 @@ struct search {
     struct error *err;
 };
 
-static void read_file (struct search *s, const char *path, int depth);
+static void read_plugstack_file (struct search *s, const char *path, int depth);
 
 static void include (struct search *s, const char *file, const char *pattern,
                      int depth)
@@ -32,12 +32,12 @@ static void include (struct search *s, const char *file, const char *pattern,
         || glob (path, 0, NULL, &found) != 0)
         return;
     for (size_t i = 0; i < found.gl_pathc && s->found <= 0; i++)
-        read_file (s, found.gl_pathv[i], depth + 1);
+        read_plugstack_file (s, found.gl_pathv[i], depth + 1);
     globfree (&found);
 }
 
 /* The next word; *rest is what follows it. NULL at the end. */
-static char *next_word (char **rest)
+static char *next_plugstack_word (char **rest)
 {
     char *word;
 
@@ -46,16 +46,16 @@ static char *next_word (char **rest)
     return word;
 }
 
-static void read_line (struct search *s, const char *file, int lineno,
-                       char *rest, int depth)
+static void read_plugstack_line (struct search *s, const char *file, int lineno,
+                                 char *rest, int depth)
 {
     struct plugstack_line *line = s->line;
     char *first, *path, *base, *word;
     size_t len = 0;
 
     rest[strcspn (rest, "#")] = '\0';
-    first = next_word (&rest);
-    path = next_word (&rest);
+    first = next_plugstack_word (&rest);
+    path = next_plugstack_word (&rest);
     if (!first || !path)
         return;
     base = strrchr (path, '/');
@@ -68,14 +68,15 @@ static void read_line (struct search *s, const char *file, int lineno,
         snprintf (line->file, sizeof (line->file), "%s", file);
         snprintf (line->path, sizeof (line->path), "%s", path);
         line->words[0] = '\0';
-        while ((word = next_word (&rest)) && len < sizeof (line->words))
+        while ((word = next_plugstack_word (&rest))
+               && len < sizeof (line->words))
             len += (size_t)snprintf (line->words + len,
                                      sizeof (line->words) - len, "%s%s",
                                      len ? " " : "", word);
     }
 }
 
-static void read_file (struct search *s, const char *path, int depth)
+static void read_plugstack_file (struct search *s, const char *path, int depth)
 {
     char line[PLUGSTACK_LINE];
     FILE *fp = fopen (path, "re");
@@ -87,7 +88,7 @@ static void read_file (struct search *s, const char *path, int depth)
         return;
     }
     for (int n = 1; s->found <= 0 && fgets (line, sizeof (line), fp); n++)
-        read_line (s, path, n, line, depth);
+        read_plugstack_line (s, path, n, line, depth);
     fclose (fp);
 }
 
@@ -96,6 +97,6 @@ int plugstack_find (const char *path, const char *name,
 {
     struct search s = { name, line, 0, err };
 
-    read_file (&s, path, 0);
+    read_plugstack_file (&s, path, 0);
     return s.found;
 }

@@ -288,8 +288,8 @@ void program_lines (struct program_line *line, const char *data, size_t len,
  */
 
 /* Watch the process until it ends, or end it. Return how it ended. */
-static enum program_end watch (const struct program *program, pid_t pid,
-                               int fd[PROGRAM_STREAMS])
+static enum program_end watch_process (const struct program *program, pid_t pid,
+                                       int fd[PROGRAM_STREAMS])
 {
     const struct {
         int sig;
@@ -351,7 +351,7 @@ enum program_end program_run (const struct program *program, int *status)
 
     *status = 0;
     if (pid > 0) {
-        end = watch (program, pid, fd);
+        end = watch_process (program, pid, fd);
         while (waitpid (pid, status, WNOHANG) < 0 && errno == EINTR)
             ;
     }

@@ -71,13 +71,13 @@ static int64_t estimate (const struct progress *p, int64_t now, uint64_t done)
 }
 
 /* Append it if there is room. */
-static void add_part (char *text, const char *part, size_t columns)
+static void append_progress_part (char *text, const char *part, size_t columns)
 {
     if (strlen (text) + strlen (part) <= columns)
         strcat (text, part);
 }
 
-static void print_text (struct progress *p, int64_t now, uint64_t done)
+static void print_progress_text (struct progress *p, int64_t now, uint64_t done)
 {
     char text[COLUMNS_MAX + 1] = "", part[COLUMNS_MAX], time[TIME_TEXT];
     int64_t left = p->total > 0 ? estimate (p, now, done) : -1;
@@ -92,11 +92,11 @@ static void print_text (struct progress *p, int64_t now, uint64_t done)
               put_time (time, now - p->start_ms, false), p->what);
     snprintf (part, sizeof (part), " %" PRIu64 " of %" PRIu64, done, p->total);
     if (p->total > 0)
-        add_part (text, part, columns);
+        append_progress_part (text, part, columns);
     snprintf (part, sizeof (part), " (about %s left)",
               put_time (time, left, true));
     if (left >= 0)
-        add_part (text, part, columns);
+        append_progress_part (text, part, columns);
     fprintf (p->fp, "\r%-*s", p->width, text);
     if (p->width < (int)strlen (text))
         p->width = (int)strlen (text);
@@ -122,7 +122,7 @@ void progress_show (struct progress *p, uint64_t done, uint64_t total)
         fprintf (p->fp, "%s%" PRIu64 " %" PRIu64 "\n", relay_word, done,
                  total);
     else if ((front = tcgetpgrp (fileno (p->fp))) < 0 || front == getpgrp ())
-        print_text (p, now, done < total ? done : total);
+        print_progress_text (p, now, done < total ? done : total);
     fflush (p->fp);
 }
 

@@ -190,8 +190,8 @@ int site_check (const struct site *site, struct error *err)
     return 0;
 }
 
-static int read_file (struct site *site, const char *path, int trusted,
-                      int optional, struct error *err)
+static int read_site_file (struct site *site, const char *path, int trusted,
+                           int optional, struct error *err)
 {
     FILE *fp = trusted ? file_open_trusted (path, 0, err)
                        : file_open_input (path, err);
@@ -218,7 +218,7 @@ int site_read (struct site *site, const char *path, int trusted,
         path = PMM_CONF_PATH;
     if (conf_defaults (site_options, site) < 0)
         return error_nomem (err);
-    if (read_file (site, path, trusted, optional, err) < 0)
+    if (read_site_file (site, path, trusted, optional, err) < 0)
         return -1;
     if (site_check (site, err) < 0)
         return error_prefix (err, "%s", path);

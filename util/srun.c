@@ -68,7 +68,7 @@ bool srun_is_nested (void)
  * that says that tasks were ended is only a consequence; a plugin that cannot be
  * loaded is said at each srun, and if it is required, more is.
  */
-static int weigh (const char *line)
+static int srun_line_weight (const char *line)
 {
     static const struct {
         const char *part;
@@ -127,7 +127,7 @@ bool srun_hear (struct srun_words *words, const char *line)
     for (size_t i = 0; i < sizeof (no_mpi) / sizeof (no_mpi[0]); i++)
         words->no_mpi |= strstr (line, no_mpi[i]) != NULL;
     words->no_launch |= strstr (line, " launch failed: ") != NULL;
-    weight = weigh (line);
+    weight = srun_line_weight (line);
     if (weight > words->weight) {
         words->weight = weight;
         snprintf (words->complaint, sizeof (words->complaint), "%s", line);

@@ -23,7 +23,7 @@ static struct progress line; /* fp NULL: not shown */
 static const char *_Atomic at; /* NULL: no work */
 static _Atomic uint64_t at_done, at_total;
 
-static void *draw (void *arg)
+static void *draw_progress (void *arg)
 {
     const struct timespec pause = { 0, EVERY_MS * 1000000 };
 
@@ -55,7 +55,7 @@ void terminal_start (const char *who)
     /* signals are for the thread that works */
     sigfillset (&all);
     pthread_sigmask (SIG_SETMASK, &all, &mask);
-    if (pthread_create (&thread, NULL, draw, NULL) != 0)
+    if (pthread_create (&thread, NULL, draw_progress, NULL) != 0)
         line.fp = NULL;
     else
         pthread_detach (thread);

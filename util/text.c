@@ -74,7 +74,7 @@ char text_lower (char c)
 }
 
 /* The optimal string alignment distance; SIZE_MAX if a is too long. */
-static size_t distance (const char *a, const char *b)
+static size_t edit_distance (const char *a, const char *b)
 {
     size_t rows[3][NAME_MAX_LEN + 1];
     size_t *row = rows[0], *last = rows[1], *before = rows[2];
@@ -176,7 +176,7 @@ const char *const *text_find (const char *const *sorted, size_t n,
 
 void text_guess (struct text_guess *guess, const char *name)
 {
-    size_t d = distance (guess->word, name);
+    size_t d = edit_distance (guess->word, name);
 
     if (d > strlen (name) / 3 || (guess->best && d >= guess->distance))
         return;

@@ -19,9 +19,9 @@
  */
 
 /* The hosts of a round. Each may occur only once. */
-static int check_round (const struct probe *p, size_t n, size_t round,
-                        const struct pathset *ps, const char **host,
-                        struct error *err)
+static int check_round_hosts (const struct probe *p, size_t n, size_t round,
+                              const struct pathset *ps, const char **host,
+                              struct error *err)
 {
     for (size_t i = 0; i < n; i++) {
         host[2 * i] = pathset_endpoint (ps, p[i].a)->host;
@@ -47,7 +47,7 @@ int clusterkit_write (const struct plan *plan, const struct pathset *ps,
 
     for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++) {
         p = plan_round (plan, r, &n);
-        rc = check_round (p, n, r, ps, host, err);
+        rc = check_round_hosts (p, n, r, ps, host, err);
     }
     for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++) {
         p = plan_round (plan, r, &n);
@@ -133,7 +133,7 @@ static int check_known (const struct infer_matrix *m, struct error *err)
     return 0;
 }
 
-static long distance (double ns)
+static long latency_distance (double ns)
 {
     return ns < 1 ? 1 : lround (ns);
 }
@@ -147,7 +147,7 @@ struct keyed_node {
     double key;
 };
 
-static int compare_places (const void *a, const void *b)
+static int compare_keyed_nodes (const void *a, const void *b)
 {
     const struct keyed_node *x = a, *y = b;
 
@@ -170,8 +170,8 @@ static uint32_t farthest (const struct infer_matrix *m,
 }
 
 /* Number the vertices of n nodes, which together are `vertex`. */
-static void halve (const struct infer_matrix *m, struct keyed_node *v, size_t n,
-                   uint32_t vertex, uint32_t *number)
+static void number_vertices (const struct infer_matrix *m, struct keyed_node *v,
+                             size_t n, uint32_t vertex, uint32_t *number)
 {
     uint32_t a, b;
 
@@ -184,9 +184,9 @@ static void halve (const struct infer_matrix *m, struct keyed_node *v, size_t n,
     for (size_t i = 0; i < n; i++)
         v[i].key = infer_matrix_at (m, v[i].node, a)
                    - infer_matrix_at (m, v[i].node, b);
-    qsort (v, n, sizeof (*v), compare_places);
-    halve (m, v, n - n / 2, 2 * vertex, number);
-    halve (m, v + (n - n / 2), n / 2, 2 * vertex + 1, number);
+    qsort (v, n, sizeof (*v), compare_keyed_nodes);
+    number_vertices (m, v, n - n / 2, 2 * vertex, number);
+    number_vertices (m, v + (n - n / 2), n / 2, 2 * vertex + 1, number);
 }
 
 int scotch_write_deco (const struct infer_matrix *m, FILE *fp,
@@ -202,7 +202,7 @@ int scotch_write_deco (const struct infer_matrix *m, FILE *fp,
     number = xcalloc (m->n, sizeof (*number));
     for (uint32_t i = 0; i < m->n; i++)
         v[i].node = i;
-    halve (m, v, m->n, 1, number);
+    number_vertices (m, v, m->n, 1, number);
     for (uint32_t i = 0; i < m->n; i++)
         if (number[i] > most)
             most = number[i];
@@ -211,7 +211,7 @@ int scotch_write_deco (const struct infer_matrix *m, FILE *fp,
         fprintf (fp, "%" PRIu32 "\t1\t%" PRIu32 "\n", i, number[i]);
     for (uint32_t a = 1; a < m->n; a++)
         for (uint32_t b = 0; b < a; b++)
-            fprintf (fp, "%ld%c", distance (infer_matrix_at (m, a, b)),
+            fprintf (fp, "%ld%c", latency_distance (infer_matrix_at (m, a, b)),
                      b + 1 < a ? ' ' : '\n');
     free (v);
     free (number);
@@ -248,7 +248,7 @@ static int no_tree (const struct leaf_tree *t, uint32_t a, uint32_t b,
  * and only if they are this near to each other, and that all groups have the
  * same size.
  */
-static int group (struct leaf_tree *t, size_t l, struct error *err)
+static int group_tree_level (struct leaf_tree *t, size_t l, struct error *err)
 {
     uint32_t n = t->m->n;
 
@@ -306,7 +306,7 @@ static void print_tree (const struct leaf_tree *t, FILE *fp)
 
         fprintf (fp, "\t%" PRIu32 " %ld",
                  t->size[l] / (l > 0 ? t->size[l - 1] : 1),
-                 distance (t->levels.c[l].mean - below));
+                 latency_distance (t->levels.c[l].mean - below));
     }
     putc ('\n', fp);
 }
@@ -326,7 +326,7 @@ int scotch_write_tleaf (const struct infer_matrix *m, double eps,
     for (uint32_t k = 0; k < m->n; k++)
         order[k] = k;
     for (size_t l = 0; l < t.levels.n && rc == 0; l++)
-        if ((rc = group (&t, l, err)) == 0)
+        if ((rc = group_tree_level (&t, l, err)) == 0)
             sort_groups (&t, l, order);
     if (rc == 0)
         print_tree (&t, fp);

@@ -65,7 +65,7 @@ static uint32_t far_switch (const struct fabric *f, uint32_t port)
     return far != NONE && f->node[node].type == NODE_SWITCH ? node : NONE;
 }
 
-static int compare_members (const void *a, const void *b)
+static int compare_leaf_hosts (const void *a, const void *b)
 {
     const struct leaf_host *x = a, *y = b;
 
@@ -106,14 +106,14 @@ static void find_members (struct comparing *w)
                 = (struct leaf_host){ end, leaf, at_switch ? home[v] : NONE };
     }
     free (home);
-    qsort (w->member, w->nmembers, sizeof (*w->member), compare_members);
+    qsort (w->member, w->nmembers, sizeof (*w->member), compare_leaf_hosts);
 }
 
 /* The leaves with at least two members, with the home of most of these. Members
  * of other leaves are alone. A home belongs to the leaf with the most members
  * there.
  */
-static void find_leaves (struct comparing *w)
+static void find_model_leaves (struct comparing *w)
 {
     struct against *out = w->out;
     size_t *has = xcalloc (w->m->nvertices, sizeof (*has)), n;
@@ -156,7 +156,7 @@ static void find_leaves (struct comparing *w)
 }
 
 /* The members of a leaf that have the same home, which is not the leaf's. */
-static void compare_hosts (struct comparing *w)
+static void compare_leaf_homes (struct comparing *w)
 {
     struct against *out = w->out;
 
@@ -214,7 +214,7 @@ static void find_hops (const struct fabric *f, uint32_t from,
 }
 
 /* The paths between leaves that have a home. */
-static void find_ways (struct comparing *w)
+static void find_leaf_paths (struct comparing *w)
 {
     const struct topology_model *m = w->m;
     struct against *out = w->out;
@@ -307,9 +307,9 @@ struct against *against_compare (const struct fabric *f,
 
     out->f = f;
     find_members (&w);
-    find_leaves (&w);
-    compare_hosts (&w);
-    find_ways (&w);
+    find_model_leaves (&w);
+    compare_leaf_homes (&w);
+    find_leaf_paths (&w);
     find_centres (&w);
     compare_ways (&w);
     free (w.member);

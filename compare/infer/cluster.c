@@ -63,9 +63,9 @@ static double apart (const struct cluster *a, double floor)
 }
 
 /* The piece for which `value`, of it and the next one, is least. *min: it. */
-static size_t least (const struct clusters *ps, double floor,
-                     double (*value) (const struct cluster *, double),
-                     double *min)
+static size_t
+find_least_piece (const struct clusters *ps, double floor,
+                  double (*value) (const struct cluster *, double), double *min)
 {
     size_t best = 0;
 
@@ -147,10 +147,10 @@ void clusters_find (struct clusters *cl, const double *v, size_t n, double eps)
         }
         if (ps.n == 1)
             break;
-        unite_at (&ps, least (&ps, floor, loss, &d));
+        unite_at (&ps, find_least_piece (&ps, floor, loss, &d));
     }
-    for (i = least (cl, floor, apart, &d); d < CLUSTER_APART;
-         i = least (cl, floor, apart, &d))
+    for (i = find_least_piece (cl, floor, apart, &d); d < CLUSTER_APART;
+         i = find_least_piece (cl, floor, apart, &d))
         unite_at (cl, i);
     free (ps.c);
     free (sorted);

@@ -53,7 +53,7 @@ struct graph_reader {
 };
 
 /* The next word of the line; "" at its end. */
-static char *next_word (char **s)
+static char *next_graph_word (char **s)
 {
     char *word = *s + strspn (*s, BLANKS);
 
@@ -65,7 +65,7 @@ static char *next_word (char **s)
 
 static int read_id (char **s, uint64_t *id, struct error *err)
 {
-    const char *word = next_word (s);
+    const char *word = next_graph_word (s);
 
     if (text_u64 (word, 0, ID_MAX, id) < 0)
         return error_input (err, "'%.20s' is no number of a vertex", word);
@@ -103,14 +103,14 @@ static int read_vertex (struct graph_reader *r, char *s, struct error *err)
     if (map_find (&r->vertex, id) != MAP_NONE)
         return error_input (err, "vertex %u is there twice",
                             (unsigned int)id);
-    label = next_word (&s);
+    label = next_graph_word (&s);
     if (strcmp (label, SWITCH) == 0) {
         map_put (&r->vertex, id, TGF_MAX_VERTICES + r->nswitches++);
         return 0;
     }
     if (check_label (r, label, err) < 0)
         return -1;
-    if (*next_word (&s))
+    if (*next_graph_word (&s))
         return error_input (err, "the label of a node is one word");
     r->label[r->nnodes] = label;
     map_put (&r->vertex, id, r->nnodes++);
@@ -157,14 +157,14 @@ static int read_edge (struct graph_reader *r, char *s, struct error *err)
         return -1;
     if (a == b)
         return error_input (err, "an edge leads back to where it starts");
-    while (*(word = next_word (&s))) {
+    while (*(word = next_graph_word (&s))) {
         double *value = strcmp (word, "l:") == 0   ? &latency_ns
                         : strcmp (word, "t:") == 0 ? &rate
                                                    : NULL;
 
         if (!value)
             return error_input (err, "'%.20s' is neither l: nor t:", word);
-        word = next_word (&s);
+        word = next_graph_word (&s);
         if (text_double (word, 0, 1e15, value) < 0)
             return error_input (err, "'%.20s' is no number from 0 on", word);
     }
@@ -180,7 +180,8 @@ static int read_edge (struct graph_reader *r, char *s, struct error *err)
     return 0;
 }
 
-static int read_lines (struct graph_reader *r, char *text, struct error *err)
+static int read_graph_lines (struct graph_reader *r, char *text,
+                             struct error *err)
 {
     for (char *s = text, *end; s; s = end) {
         int rc;
@@ -208,7 +209,7 @@ struct topology_model *tgf_read (FILE *fp, const char *name, struct error *err)
     char *text = file_slurp_text (fp, name, TGF_MAX_BYTES, err);
 
     r.label = xarray (TGF_MAX_VERTICES, sizeof (*r.label));
-    if (text && read_lines (&r, text, err) < 0) {
+    if (text && read_graph_lines (&r, text, err) < 0) {
         error_prefix (err, "%s:%u", name, r.line);
         topology_destroy (r.m);
         r.m = NULL;

@@ -44,7 +44,7 @@ struct joined_node {
 /* The distance from the core that measured, or the nearest core, to the vertex
  * by which the node is connected.
  */
-static double way_out (const struct join_part *p)
+static double uplink_distance (const struct join_part *p)
 {
     const struct topology_model *m = p->cores;
     double *d = xarray ((size_t)m->nnodes * m->nvertices, sizeof (*d));
@@ -69,7 +69,7 @@ static int find_parts (struct joined_node *node,
         if (node[part[i].node].part)
             return error_input (err, "%s has two models of its cores", label);
         node[part[i].node].part = &part[i];
-        node[part[i].node].shorter = way_out (&part[i]);
+        node[part[i].node].shorter = uplink_distance (&part[i]);
         if (isinf (node[part[i].node].shorter))
             return error_input (err, "the cores of %s are not joined to the "
                                      "way out", label);

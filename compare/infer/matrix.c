@@ -124,8 +124,8 @@ static uint32_t count_words (const char *s)
 }
 
 /* Row a of the matrix, from the words after the label. */
-static int read_row (struct infer_matrix *m, uint32_t a, char *words,
-                     double unit_ns, struct error *err)
+static int read_matrix_row (struct infer_matrix *m, uint32_t a, char *words,
+                            double unit_ns, struct error *err)
 {
     for (uint32_t b = 0; b < m->n; b++) {
         char *word = strtok_r (NULL, blanks, &words);
@@ -147,8 +147,9 @@ static int read_row (struct infer_matrix *m, uint32_t a, char *words,
 }
 
 /* *m: the matrix as far as it was made. */
-static int read_lines (struct infer_matrix **m, char *text, double unit_ns,
-                       unsigned long *number, struct error *err)
+static int read_matrix_lines (struct infer_matrix **m, char *text,
+                              double unit_ns, unsigned long *number,
+                              struct error *err)
 {
     char *line, *words;
     uint32_t a = 0;
@@ -160,7 +161,7 @@ static int read_lines (struct infer_matrix **m, char *text, double unit_ns,
         if (a == (*m)->n)
             return error_input (err, "more than %u nodes", a);
         if (infer_matrix_name (*m, a, strtok_r (line, blanks, &words), err) < 0
-            || read_row (*m, a, words, unit_ns, err) < 0)
+            || read_matrix_row (*m, a, words, unit_ns, err) < 0)
             return -1;
     }
     if (!*m)
@@ -178,7 +179,7 @@ struct infer_matrix *infer_matrix_read (FILE *fp, const char *name,
     unsigned long number = 0;
     char *text = file_slurp_text (fp, name, FILE_MAX_BYTES, err);
 
-    if (text && read_lines (&m, text, unit_ns, &number, err) < 0) {
+    if (text && read_matrix_lines (&m, text, unit_ns, &number, err) < 0) {
         error_prefix (err, "%s:%lu", name, number);
         infer_matrix_destroy (m);
         m = NULL;
@@ -187,7 +188,7 @@ struct infer_matrix *infer_matrix_read (FILE *fp, const char *name,
     return m;
 }
 
-static bool is_measured (const struct infer_matrix *m, uint32_t a)
+static bool is_matrix_row_measured (const struct infer_matrix *m, uint32_t a)
 {
     for (uint32_t b = 0; b < m->n; b++)
         if (b != a && !isnan (infer_matrix_at (m, a, b)))
@@ -206,7 +207,7 @@ struct infer_matrix *infer_matrix_measured (const struct infer_matrix *m,
     *nlost = 0;
     *lost = xarray (m->n, sizeof (**lost));
     for (uint32_t a = 0; a < m->n; a++)
-        if (is_measured (m, a))
+        if (is_matrix_row_measured (m, a))
             kept[n++] = a;
         else
             (*lost)[(*nlost)++] = xstrdup (m->label[a]);

@@ -194,8 +194,8 @@ static void cut_ends (struct mesh *k)
 }
 
 /* Gromov's product of b and c at v. */
-static double product (const struct mesh *k, uint32_t v, uint32_t b,
-                       uint32_t c)
+static double gromov_product (const struct mesh *k, uint32_t v, uint32_t b,
+                              uint32_t c)
 {
     const double *d = k->d + (size_t)v * k->n;
 
@@ -213,20 +213,20 @@ static double least_product (const struct mesh *k, uint32_t v, double more)
     for (uint32_t b = 0; b < k->n; b++)
         for (uint32_t c = 0; b != v && c < b; c++)
             if (c != v)
-                least = fmin (least, product (k, v, b, c));
+                least = fmin (least, gromov_product (k, v, b, c));
     if (isinf (least))
         return 0;
     for (uint32_t b = 0; b < k->n; b++)
         for (uint32_t c = 0; b != v && c < b; c++)
-            if (c != v && product (k, v, b, c) <= least + more) {
-                sum += product (k, v, b, c);
+            if (c != v && gromov_product (k, v, b, c) <= least + more) {
+                sum += gromov_product (k, v, b, c);
                 n++;
             }
     return sum / (double)n;
 }
 
 /* Lengthen the ends by what the least products still leave. */
-static void find_ends (struct mesh *k, double more)
+static void estimate_end_lengths (struct mesh *k, double more)
 {
     double *longer = xarray (k->n, sizeof (*longer));
 
@@ -282,7 +282,7 @@ static bool find_means (const struct mesh *k, double *mean)
 }
 
 /* Make similar distances equal if they form clusters. */
-static void draw_together (struct mesh *k)
+static void merge_similar_distances (struct mesh *k)
 {
     double *mean = xcalloc ((size_t)k->n * k->n, sizeof (*mean));
     bool alike = true;
@@ -294,7 +294,7 @@ static void draw_together (struct mesh *k)
     }
     if (alike && find_means (k, mean)) {
         memcpy (k->d, mean, (size_t)k->n * k->n * sizeof (*mean));
-        find_ends (k, 0);
+        estimate_end_lengths (k, 0);
     }
     free (mean);
 }
@@ -315,8 +315,8 @@ void level_mesh (const struct infer_level *l, double zero,
 
     cut_ends (&k);
     if (l->n >= 3) {
-        find_ends (&k, zero);
-        draw_together (&k);
+        estimate_end_lengths (&k, zero);
+        merge_similar_distances (&k);
     }
     for (uint32_t v = 0; v < l->n; v++) {
         vertex[v] = l->vertex[v];

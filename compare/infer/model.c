@@ -182,7 +182,7 @@ struct csr topology_edges (const struct topology_model *m, size_t first)
     return edges;
 }
 
-static uint32_t other_end (const struct topology_edge *e, uint32_t v)
+static uint32_t other_edge_end (const struct topology_edge *e, uint32_t v)
 {
     return e->a == v ? e->b : e->a;
 }
@@ -207,8 +207,8 @@ static bool drop_one (struct topology_model *m)
         if (n == 2) {
             left = &m->edge[of[0]];
             left->latency_ns += gone.latency_ns;
-            left->a = other_end (left, v);
-            left->b = other_end (&gone, v);
+            left->a = other_edge_end (left, v);
+            left->b = other_edge_end (&gone, v);
             *left = edge (left->a, left->b, left->latency_ns);
         }
         sort_edges (m, NULL);
@@ -237,7 +237,7 @@ static void renumber (struct topology_model *m)
         uint32_t v = queue[head];
 
         for (size_t i = edges.start[v]; i < edges.start[v + 1]; i++) {
-            uint32_t w = other_end (&m->edge[edges.v[i]], v);
+            uint32_t w = other_edge_end (&m->edge[edges.v[i]], v);
 
             if (number[w] == TOPOLOGY_NONE) {
                 queue[next] = w;
@@ -288,7 +288,7 @@ void topology_paths_from (const struct topology_model *m,
         queued[v] = false;
         for (size_t i = edges->start[v]; i < edges->start[v + 1]; i++) {
             const struct topology_edge *e = &m->edge[edges->v[i]];
-            uint32_t w = other_end (e, v);
+            uint32_t w = other_edge_end (e, v);
 
             if (edges->v[i] == but || d[v] + e->latency_ns >= d[w])
                 continue;
@@ -340,7 +340,7 @@ struct routes {
     char hash[24];
 };
 
-static uint32_t head (const struct topology_model *m, uint32_t arc)
+static uint32_t arc_head_vertex (const struct topology_model *m, uint32_t arc)
 {
     const struct topology_edge *e = &m->edge[arc_link (arc)];
 
@@ -352,7 +352,7 @@ static uint32_t arc_to (const struct routes *r, uint32_t at, uint32_t to)
     return r->arc[(size_t)to * r->m->nvertices + at];
 }
 
-static uint32_t place (const void *net, uint32_t endpoint)
+static uint32_t endpoint_place (const void *net, uint32_t endpoint)
 {
     const struct routes *r = net;
 
@@ -373,18 +373,18 @@ static uint32_t hop (const void *net, uint32_t at, uint32_t to, uint32_t *arc)
 
     if (at >= r->m->nvertices || (*arc = arc_to (r, at, to)) == NETWORK_NONE)
         return NETWORK_NONE;
-    next = head (r->m, *arc);
-    return next == to ? place (r, to) : next;
+    next = arc_head_vertex (r->m, *arc);
+    return next == to ? endpoint_place (r, to) : next;
 }
 
-static int walk (const void *net, uint32_t from, uint32_t to, uint32_t *arc,
-                 struct error *err)
+static int walk_model_route (const void *net, uint32_t from, uint32_t to,
+                             uint32_t *arc, struct error *err)
 {
     const struct routes *r = net;
     const struct topology_model *m = r->m;
     int n = 0;
 
-    for (uint32_t at = from; at != to; at = head (m, arc[n++])) {
+    for (uint32_t at = from; at != to; at = arc_head_vertex (m, arc[n++])) {
         if (n == PATH_MAX_HOPS)
             return error_input (err,
                                 "the path from %s to %s has more than "
@@ -465,8 +465,8 @@ struct routes *routes_create (const struct topology_model *m)
         .nswitches = m->nvertices,
         .sw = r->sw,
         .nplaces = (size_t)m->nvertices + m->nnodes,
-        .walk = walk,
-        .place = place,
+        .walk = walk_model_route,
+        .place = endpoint_place,
         .attach = attach,
         .hop = hop,
     };

@@ -92,9 +92,9 @@ static void find_scale (struct model_search *s)
 }
 
 /* Group the nodes' level and all levels above it. */
-static struct topology_model *climb (const struct infer_matrix *w,
-                                     const struct infer_level *nodes,
-                                     double zero)
+static struct topology_model *group_all_levels (const struct infer_matrix *w,
+                                                const struct infer_level *nodes,
+                                                double zero)
 {
     struct topology_model *m
         = topology_create (w->n, (const char *const *)w->label);
@@ -112,8 +112,8 @@ static struct topology_model *climb (const struct infer_matrix *w,
 }
 
 /* Returns the residual, as settle does. */
-static double settle_all (struct topology_model *m,
-                          const struct infer_matrix *w, double zero)
+static double fit_all_lengths (struct topology_model *m,
+                               const struct infer_matrix *w, double zero)
 {
     double squares = INFINITY;
 
@@ -137,14 +137,14 @@ static double edge_cost (const struct model_search *s)
 static bool try_zero (struct model_search *s, const struct infer_level *nodes,
                       double zero)
 {
-    struct topology_model *m = climb (s->matrix, nodes, zero);
+    struct topology_model *m = group_all_levels (s->matrix, nodes, zero);
     double squares, noise, digits;
 
     if (m->nedges > (size_t)EDGES * s->matrix->n) {
         topology_destroy (m);
         return true;
     }
-    squares = settle_all (m, s->matrix, zero / NOISES);
+    squares = fit_all_lengths (m, s->matrix, zero / NOISES);
     noise = sqrt (squares / (double)(m->dof ? m->dof : 1));
     digits = (double)s->n * log (fmax (noise / (s->median * RESOLUTION), 1))
              + (double)m->nedges * edge_cost (s);
@@ -167,7 +167,7 @@ static struct topology_model *prune_model (const struct model_search *s,
     if (isfinite (squares)) {
         prune (m, s->matrix, squares, edge_cost (s));
         topology_normal (m, 0);
-        settle_all (m, s->matrix, 0);
+        fit_all_lengths (m, s->matrix, 0);
     }
     return m;
 }
@@ -218,9 +218,9 @@ enum proof {
  * which Student's quantiles exceed the normal quantile CLUSTER_APART (Fisher,
  * Cornish, Technometrics 2, 1960).
  */
-static bool is_clear (const struct model_search *s,
-                      const struct topology_model *m, enum proof proof,
-                      struct error *err)
+static bool is_model_clear (const struct model_search *s,
+                            const struct topology_model *m, enum proof proof,
+                            struct error *err)
 {
     double z = CLUSTER_APART, needed, least = least_step (m, &needed);
     double noise = m->noise_ns * (1 + (z * z + 1) / (4.0 * (double)m->dof));
@@ -271,7 +271,8 @@ static struct model_candidate *best_left (struct model_search *s)
 /* The best model without the edges that noise added, if it is clear, or if no
  * other one puts its values into classes. NULL with err.
  */
-static struct topology_model *choose (struct model_search *s, struct error *err)
+static struct topology_model *choose_best_model (struct model_search *s,
+                                                 struct error *err)
 {
     struct model_candidate *c = best_left (s);
     struct topology_model *best;
@@ -282,19 +283,19 @@ static struct topology_model *choose (struct model_search *s, struct error *err)
         return NULL;
     }
     best = prune_model (s, c->model);
-    if (is_clear (s, best, NOISE_OR_GAP, err))
+    if (is_model_clear (s, best, NOISE_OR_GAP, err))
         return best;
     for (; c; c = best_left (s)) {
         struct topology_model *m = c->model;
 
         c->model = NULL;
-        if (is_clear (s, m, GAP, &ignored)) {
+        if (is_model_clear (s, m, GAP, &ignored)) {
             topology_destroy (best);
             return m;
         }
         topology_destroy (m);
     }
-    if (is_clear (s, best, NO_STEP, err))
+    if (is_model_clear (s, best, NO_STEP, err))
         return best;
     topology_destroy (best);
     return NULL;
@@ -321,7 +322,7 @@ struct topology_model *infer_switches (const struct infer_matrix *m, double eps,
         zero /= STEP;
     }
     terminal_work ("choosing a model", 0, 0);
-    model = choose (&s, err);
+    model = choose_best_model (&s, err);
     for (size_t i = 0; i < s.nmodels; i++)
         topology_destroy (s.model[i].model);
     level_destroy (nodes);

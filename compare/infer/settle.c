@@ -123,8 +123,8 @@ static double times (const struct path_rows *r, size_t i, const double *x)
 }
 
 /* The gradient, divided by the edges' rows. Returns its square. */
-static double gradient (const struct path_rows *r, const double *count,
-                        size_t n, double *s)
+static double path_gradient (const struct path_rows *r, const double *count,
+                             size_t n, double *s)
 {
     double sum = 0;
 
@@ -146,7 +146,7 @@ static void minimise (struct topology_model *m, struct path_rows *r)
     size_t n = m->nedges;
     double *count = count_rows (m, r);
     double *p = xarray (n, sizeof (*p)), *s = xarray (n, sizeof (*s));
-    double old = gradient (r, count, n, p);
+    double old = path_gradient (r, count, n, p);
 
     for (int i = 0; i < ITERATIONS; i++) {
         double length = 0, step, new;
@@ -160,7 +160,7 @@ static void minimise (struct topology_model *m, struct path_rows *r)
             m->edge[e].latency_ns += step * p[e];
         for (size_t k = 0; k < r->edges.n; k++)
             r->rest[k] -= step * times (r, k, p);
-        new = gradient (r, count, n, s);
+        new = path_gradient (r, count, n, s);
         for (size_t e = 0; e < n; e++)
             p[e] = s[e] + new / old * p[e];
         old = new;
@@ -351,7 +351,8 @@ struct leftover {
 };
 
 /* A pattern of pairs: the sum of their residuals, and what naming it costs. */
-static void look (struct leftover *k, double sum, double pairs, double name)
+static void check_residual_pattern (struct leftover *k, double sum,
+                                    double pairs, double name)
 {
     double digits = sum * sum / (2 * pairs * k->variance) - name;
 
@@ -382,7 +383,7 @@ static void look_blocks (struct leftover *k, const uint32_t *of,
     for (size_t i = 0; i < nv * nv; i++)
         blocks += pairs[i] > 0;
     for (size_t i = 0; i < nv * nv; i++)
-        look (k, sum[i], pairs[i], log (blocks));
+        check_residual_pattern (k, sum[i], pairs[i], log (blocks));
     free (pairs);
     free (sum);
 }
@@ -418,7 +419,8 @@ static void look_groups (struct leftover *k)
         members += alone;
         sum += merge[i].mean * merge[i].pairs;
         pairs += merge[i].pairs;
-        look (k, sum, pairs, name_groups ((double)k->n, groups, members));
+        check_residual_pattern (k, sum, pairs,
+                                name_groups ((double)k->n, groups, members));
     }
     free (merge);
     free (size);
@@ -473,7 +475,7 @@ struct rest rest_of (const struct topology_model *m,
  */
 
 /* The column of each edge among the pivots; UINT32_MAX: free. */
-static uint32_t *find_rank (struct fit *fit, const struct path_rows *r)
+static uint32_t *find_pivot_columns (struct fit *fit, const struct path_rows *r)
 {
     uint32_t *column = xarray (fit->nedges, sizeof (*column));
     uint8_t *one = memset (xarray (fit->nedges, 1), 1, fit->nedges);
@@ -591,7 +593,7 @@ int fit_model (struct fit *fit, struct topology_model *m,
     };
     for (size_t e = 0; e < n; e++)
         fit->stderr_ns[e] = NAN;
-    column = find_rank (fit, &r);
+    column = find_pivot_columns (fit, &r);
     fit->dof = fit->pairs - fit->rank;
     rc = fit->rank > 0 ? fit_rows (fit, m, &r, column, err) : 0;
     free (column);

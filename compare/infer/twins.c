@@ -153,7 +153,7 @@ struct grouping {
 };
 
 /* What the others of its group say of a's end, on average; NAN: it is alone. */
-static double end_of (const struct grouping *k, uint32_t a)
+static double average_end_length (const struct grouping *k, uint32_t a)
 {
     double sum = 0, n = 0;
 
@@ -168,7 +168,7 @@ static double end_of (const struct grouping *k, uint32_t a)
     return sum / n;
 }
 
-static void fit (struct grouping *k)
+static void fit_group_ends (struct grouping *k)
 {
     const struct infer_level *l = k->l;
     uint32_t n = k->n;
@@ -176,7 +176,7 @@ static void fit (struct grouping *k)
     /* more than once for pairs that are not known; fmax takes 0 for NAN */
     for (int i = 0; i < PASSES; i++)
         for (uint32_t a = 0; a < n; a++)
-            k->end[a] = fmax (0, end_of (k, a));
+            k->end[a] = fmax (0, average_end_length (k, a));
     memset (k->d, 0, (size_t)n * n * sizeof (*k->d));
     memset (k->w, 0, (size_t)n * n * sizeof (*k->w));
     for (size_t i = 0; i < (size_t)n * n; i++) {
@@ -194,7 +194,7 @@ static void fit (struct grouping *k)
 }
 
 /* How badly vertex a fits its group. The limit is 1. */
-static double misfit (struct grouping *k, uint32_t a)
+static double vertex_misfit (struct grouping *k, uint32_t a)
 {
     const double *d = k->l->d + (size_t)a * k->n;
     const double *w = k->l->w + (size_t)a * k->n;
@@ -225,7 +225,7 @@ static double misfit (struct grouping *k, uint32_t a)
     return worst;
 }
 
-static void move (struct grouping *k, uint32_t a, uint32_t to)
+static void move_vertex (struct grouping *k, uint32_t a, uint32_t to)
 {
     k->size[k->of[a]]--;
     k->size[to]++;
@@ -242,7 +242,7 @@ static bool put_out (struct grouping *k)
 
     for (uint32_t a = 0; a < k->n; a++)
         if (k->size[k->of[a]] > 1) {
-            double m = misfit (k, a);
+            double m = vertex_misfit (k, a);
 
             if (m > most) {
                 most = m;
@@ -253,12 +253,12 @@ static bool put_out (struct grouping *k)
         return false;
     while (k->size[unused] > 0)
         unused++;
-    move (k, worst, unused);
+    move_vertex (k, worst, unused);
     return true;
 }
 
 /* The groups that result from the cut, improved. */
-static void find_groups (struct grouping *k)
+static void find_twin_groups (struct grouping *k)
 {
     const struct infer_level *l = k->l;
 
@@ -269,17 +269,17 @@ static void find_groups (struct grouping *k)
     for (uint32_t i = 0; i < l->nmerges && l->merge[i].mean <= k->zero; i++)
         for (uint32_t a = 0; a < k->n; a++)
             if (k->of[a] == l->merge[i].b)
-                move (k, a, l->merge[i].a);
-    fit (k);
+                move_vertex (k, a, l->merge[i].a);
+    fit_group_ends (k);
     while (put_out (k))
-        fit (k);
+        fit_group_ends (k);
 }
 
 /* The groups as a level, in the order of their first members; NULL if no vertex
  * is with another one. The model gets their switches.
  */
-static struct infer_level *join_groups (const struct grouping *k,
-                                        struct topology_model *m)
+static struct infer_level *make_group_level (const struct grouping *k,
+                                             struct topology_model *m)
 {
     uint32_t *group = xarray (k->n, sizeof (*group)), count = 0;
     uint32_t *name = xarray (k->n, sizeof (*name));
@@ -338,8 +338,8 @@ struct infer_level *level_next (const struct infer_level *l, double zero,
         .weight = scratch + 2 * (size_t)n,
     };
 
-    find_groups (&k);
-    if ((next = join_groups (&k, m)))
+    find_twin_groups (&k);
+    if ((next = make_group_level (&k, m)))
         link_level (next);
     free (k.of);
     free (k.size);

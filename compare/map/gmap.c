@@ -59,7 +59,7 @@ void SCOTCH_errorPrintW (const char *const fmt, ...)
 }
 
 /* Latencies over those within a node, which no order saves, as distances. */
-static struct infer_matrix *distances (const struct infer_matrix *hosts)
+static struct infer_matrix *latency_distances (const struct infer_matrix *hosts)
 {
     struct infer_matrix *m = infer_matrix_create (hosts->n, NULL);
     double within = 0, far = INFER_MIN_NS;
@@ -76,7 +76,7 @@ static struct infer_matrix *distances (const struct infer_matrix *hosts)
 static int load_nodes (SCOTCH_Arch *arch, const struct infer_matrix *hosts,
                        struct error *err)
 {
-    struct infer_matrix *m = distances (hosts);
+    struct infer_matrix *m = latency_distances (hosts);
     char *text = NULL;
     size_t size;
     FILE *fp = xcheck (open_memstream (&text, &size));

@@ -102,8 +102,8 @@ struct places {
  * many pairs would get too far apart is added. Those in k places from i or j on
  * move as well, and keep their distance from it.
  */
-static double move (struct places *p, uint32_t r, uint32_t b, uint32_t i,
-                    uint32_t j, uint32_t k)
+static double move_cost (struct places *p, uint32_t r, uint32_t b, uint32_t i,
+                         uint32_t j, uint32_t k)
 {
     const struct csr *with = &p->t->with;
     const double *from, *to;
@@ -137,19 +137,20 @@ static double exchange (struct places *p, uint32_t i, uint32_t j, uint32_t k)
 
     p->farther = 0;
     for (uint32_t x = 0; x < k; x++)
-        sum += move (p, p->rank[i + x], j / p->tasks, i, j, k)
-               + move (p, p->rank[j + x], i / p->tasks, i, j, k);
+        sum += move_cost (p, p->rank[i + x], j / p->tasks, i, j, k)
+               + move_cost (p, p->rank[j + x], i / p->tasks, i, j, k);
     return sum;
 }
 
-static void put (struct places *p, uint32_t place, uint32_t rank)
+static void assign_place (struct places *p, uint32_t place, uint32_t rank)
 {
     p->rank[place] = rank;
     p->of[rank] = place;
 }
 
 /* Exchange if that brings pairs near enough, or makes it cheaper. */
-static void try (struct places *p, uint32_t i, uint32_t j, uint32_t k)
+static void exchange_if_better (struct places *p, uint32_t i, uint32_t j,
+                                uint32_t k)
 {
     double more;
 
@@ -161,8 +162,8 @@ static void try (struct places *p, uint32_t i, uint32_t j, uint32_t k)
     for (uint32_t x = 0; x < k; x++) {
         uint32_t rank = p->rank[i + x];
 
-        put (p, i + x, p->rank[j + x]);
-        put (p, j + x, rank);
+        assign_place (p, i + x, p->rank[j + x]);
+        assign_place (p, j + x, rank);
     }
     p->sum += more;
     p->changed = true;
@@ -182,7 +183,7 @@ static void try_near (struct places *p, uint32_t i)
         uint32_t node = p->of[with->v[e]] / p->tasks;
 
         for (uint32_t x = 0; x < p->tasks; x++)
-            try (p, p->of[r], node * p->tasks + x, 1);
+            exchange_if_better (p, p->of[r], node * p->tasks + x, 1);
     }
 }
 
@@ -190,17 +191,17 @@ static void try_nodes (struct places *p, uint32_t i)
 {
     if (i % p->tasks == 0)
         for (uint32_t j = i + p->tasks; j < p->n; j += p->tasks)
-            try (p, i, j, p->tasks);
+            exchange_if_better (p, i, j, p->tasks);
 }
 
 static void try_all (struct places *p, uint32_t i)
 {
     for (uint32_t j = i + 1; j < p->n; j++)
-        try (p, i, j, 1);
+        exchange_if_better (p, i, j, 1);
 }
 
 /* It shows the part of VISITS_MAX that is used: often it ends before. */
-static void improve (struct places *p, enum order_way way)
+static void improve_rank_order (struct places *p, enum order_way way)
 {
     static void (*const passes[]) (struct places *p, uint32_t i)
         = { try_near, try_nodes, try_all };
@@ -246,7 +247,7 @@ static struct order_cost cost (const struct places *p)
 /* Fill the places by the nodes of the ranks. Those of a node that is full, and
  * numbers beyond the ranks, go where places are left.
  */
-static void fill (struct places *p, const uint32_t *node)
+static void fill_places (struct places *p, const uint32_t *node)
 {
     uint32_t *used = xcalloc (p->hosts->n, sizeof (*used)), free_node = 0;
 
@@ -265,7 +266,8 @@ static void fill (struct places *p, const uint32_t *node)
 }
 
 /* Fill the places in this way. */
-static int begin (struct places *p, enum order_way way, struct error *err)
+static int begin_rank_order (struct places *p, enum order_way way,
+                             struct error *err)
 {
     uint32_t *node = xarray (p->t->n, sizeof (*node));
     int rc = 0;
@@ -277,7 +279,7 @@ static int begin (struct places *p, enum order_way way, struct error *err)
         rc = gmap (p->t, p->hosts, p->tasks, node, err);
     }
     if (rc == 0)
-        fill (p, node);
+        fill_places (p, node);
     free (node);
     return rc;
 }
@@ -285,17 +287,18 @@ static int begin (struct places *p, enum order_way way, struct error *err)
 /* The cheapest of all ways in which no pair is too far apart; o->cost.sum is
  * INFINITY if there is none.
  */
-static int choose (struct rank_order *o, struct places *p, struct error *err)
+static int choose_cheapest_order (struct rank_order *o, struct places *p,
+                                  struct error *err)
 {
     o->cost.sum = INFINITY;
     for (int way = 0; way < (gmap_built ? ORDER_WAYS : ORDER_SCOTCH); way++) {
         struct order_cost c;
 
-        if (begin (p, way, err) < 0)
+        if (begin_rank_order (p, way, err) < 0)
             return -1;
         o->start[way] = cost (p);
         p->sum = o->start[way].sum;
-        improve (p, way);
+        improve_rank_order (p, way);
         c = cost (p);
         if (c.far > p->bound || o->cost.sum - c.sum <= p->least)
             continue;
@@ -328,17 +331,17 @@ int order_ranks (struct rank_order *o, const struct talk *t,
     p.rank = xarray (p.n, sizeof (*p.rank));
     o->node = xarray (t->n, sizeof (*o->node));
     for (int way = ORDER_BLOCK; way <= ORDER_CYCLIC; way++) {
-        begin (&p, way, NULL);
+        begin_rank_order (&p, way, NULL);
         o->start[way] = cost (&p);
         if (o->start[way].sum < base->sum)
             base = &o->start[way];
     }
     p.bound = fmin (o->start[ORDER_BLOCK].far, o->start[ORDER_CYCLIC].far);
-    rc = choose (o, &p, err);
+    rc = choose_cheapest_order (o, &p, err);
     if (rc == 0 && base->far > p.bound
         && o->cost.sum >= base->sum * (1 - SLACK)) { /* none is cheaper */
         p.bound = base->far;
-        rc = choose (o, &p, err);
+        rc = choose_cheapest_order (o, &p, err);
     }
     free (p.of);
     free (p.rank);

@@ -30,8 +30,8 @@ struct talk_reader {
     size_t rows;        /* lines so far */
 };
 
-static int add (struct talk_reader *r, uint32_t a, uint32_t b, double amount,
-                struct error *err)
+static int add_talk_arc (struct talk_reader *r, uint32_t a, uint32_t b,
+                         double amount, struct error *err)
 {
     if (a == b || amount == 0)
         return 0;
@@ -58,7 +58,7 @@ static int rank (struct talk_reader *r, double value, uint32_t *a,
     return 0;
 }
 
-static int read_line (struct talk_reader *r, char *line, struct error *err)
+static int read_talk_line (struct talk_reader *r, char *line, struct error *err)
 {
     static const char blanks[] = " \t\r,;";
     char *word, *rest;
@@ -83,7 +83,7 @@ static int read_line (struct talk_reader *r, char *line, struct error *err)
                                      " %s, the first has %zu",
                                 r->rows, COUNTED (n, "number"), r->columns);
         for (size_t i = 0; i < n; i++)
-            if (add (r, r->rows - 1, i, r->value[i], err) < 0)
+            if (add_talk_arc (r, r->rows - 1, i, r->value[i], err) < 0)
                 return -1;
         return 0;
     }
@@ -92,7 +92,7 @@ static int read_line (struct talk_reader *r, char *line, struct error *err)
     if (rank (r, r->value[0], &a, err) < 0
         || rank (r, r->value[1], &b, err) < 0)
         return -1;
-    return add (r, a, b, n == 3 ? r->value[2] : 1, err);
+    return add_talk_arc (r, a, b, n == 3 ? r->value[2] : 1, err);
 }
 
 static int read_text (struct talk_reader *r, FILE *fp, const char *name,
@@ -104,7 +104,7 @@ static int read_text (struct talk_reader *r, FILE *fp, const char *name,
     int rc = text ? 0 : -1;
 
     while (rc == 0 && (line = text_line (&rest, &number)))
-        if ((rc = read_line (r, line, err)) < 0)
+        if ((rc = read_talk_line (r, line, err)) < 0)
             error_prefix (err, "%s:%lu", name, number);
     if (rc == 0 && r->columns > r->rows)
         rc = error_input (err, "%s: a matrix of %zu columns has %s", name,
@@ -115,8 +115,8 @@ static int read_text (struct talk_reader *r, FILE *fp, const char *name,
     return rc;
 }
 
-static int read_series (struct talk_reader *r, FILE *fp, const char *name,
-                        struct error *err)
+static int read_talk_series (struct talk_reader *r, FILE *fp, const char *name,
+                             struct error *err)
 {
     struct series_list list;
     const struct series *s;
@@ -133,7 +133,7 @@ static int read_series (struct talk_reader *r, FILE *fp, const char *name,
     else
         r->n = s->nprocesses;
     for (size_t i = 0; rc == 0 && i < s->npairs; i++)
-        rc = add (r, s->row[i].a, s->row[i].b, s->row[i].count, err);
+        rc = add_talk_arc (r, s->row[i].a, s->row[i].b, s->row[i].count, err);
     series_list_clear (&list);
     return rc;
 }
@@ -147,7 +147,7 @@ static int compare_arcs (const void *x, const void *y)
 }
 
 /* One arc from each rank to another, in order. */
-static struct talk *build (struct talk_reader *r)
+static struct talk *build_talk (struct talk_reader *r)
 {
     struct talk *t = xcalloc (1, sizeof (*t));
     size_t *count = xcalloc (r->n, sizeof (*count)), n = 0;
@@ -180,9 +180,9 @@ struct talk *talk_read (FILE *fp, const char *name, struct error *err)
 
     if (c != EOF)
         ungetc (c, fp);
-    if ((c == '{' ? read_series : read_text) (&r, fp, name, err) == 0) {
+    if ((c == '{' ? read_talk_series : read_text) (&r, fp, name, err) == 0) {
         if (r.narcs > 0)
-            t = build (&r);
+            t = build_talk (&r);
         else
             error_input (err, "%s: no rank sends to another", name);
     }

@@ -20,7 +20,7 @@
 /* The finalizer of MurmurHash3: each bit of x changes half of the result, on
  * average.
  */
-static uint64_t mix (uint64_t x)
+static uint64_t mix_murmur (uint64_t x)
 {
     x = (x ^ (x >> 33)) * 0xff51afd7ed558ccd;
     x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53;
@@ -37,14 +37,14 @@ void order_draw (struct order *o, uint64_t n, struct rng *rng)
         o->key[k] = rng_next (rng);
 }
 
-static uint64_t walk (const struct order *o, uint64_t x)
+static uint64_t permute_index (const struct order *o, uint64_t x)
 {
     uint64_t mask = (UINT64_C (1) << o->half) - 1;
     uint64_t left = x >> o->half;
     uint64_t right = x & mask;
 
     for (int k = 0; k < ORDER_ROUNDS; k++) {
-        uint64_t next = left ^ (mix (right ^ o->key[k]) & mask);
+        uint64_t next = left ^ (mix_murmur (right ^ o->key[k]) & mask);
 
         left = right;
         right = next;
@@ -55,7 +55,7 @@ static uint64_t walk (const struct order *o, uint64_t x)
 uint64_t order_at (const struct order *o, uint64_t i)
 {
     do
-        i = walk (o, i);
+        i = permute_index (o, i);
     while (i >= o->n);
     return i;
 }
@@ -198,7 +198,7 @@ struct receivers {
     uint32_t from, to;
 };
 
-static struct receivers with_all (uint32_t n, uint32_t a)
+static struct receivers all_receivers (uint32_t n, uint32_t a)
 {
     (void)a;
     return (struct receivers){ 0, n };
@@ -251,7 +251,7 @@ static const struct pattern_row kinds[PATTERN_KINDS] = {
     = { "one-to-one", "every pair once, one a step", .step = serial_step },
     [PATTERN_ALL_TO_ALL]
     = { "all-to-all", "everyone to everyone at once, itself included",
-        .once = true, .step = whole_step, .with = with_all },
+        .once = true, .step = whole_step, .with = all_receivers },
     [PATTERN_STAR]
     = { "star", "one process with all others",
         .once = true, .step = whole_step, .with = from_first },
@@ -309,10 +309,10 @@ bool pattern_whole (enum pattern_kind kind)
 }
 
 /* A pattern whose places are the processes, so far. */
-static struct pattern *create (const struct pattern_row *kind, uint32_t n,
-                               size_t places,
-                               const struct pattern_options *opts,
-                               struct error *err)
+static struct pattern *create_pattern (const struct pattern_row *kind,
+                                       uint32_t n, size_t places,
+                                       const struct pattern_options *opts,
+                                       struct error *err)
 {
     struct pattern *p;
 
@@ -333,8 +333,8 @@ static struct pattern *create (const struct pattern_row *kind, uint32_t n,
 }
 
 /* Set the number of steps and their order. */
-static struct pattern *finish (struct pattern *p, uint64_t turn,
-                               uint32_t width)
+static struct pattern *finish_pattern (struct pattern *p, uint64_t turn,
+                                       uint32_t width)
 {
     p->turn = turn;
     p->width = width;
@@ -346,7 +346,7 @@ static struct pattern *finish (struct pattern *p, uint64_t turn,
 }
 
 /* Order places by host; hosts are in the order of their first process. */
-static void group (struct pattern *p, const uint32_t *host)
+static void group_by_host (struct pattern *p, const uint32_t *host)
 {
     uint64_t *key = xarray (p->n, sizeof (*key)); /* first of host, place */
     uint32_t *id = xarray (p->n, sizeof (*id));
@@ -400,7 +400,7 @@ struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
                                 const struct pattern_options *opts,
                                 struct error *err)
 {
-    struct pattern *p = create (&kinds[kind], n, n, opts, err);
+    struct pattern *p = create_pattern (&kinds[kind], n, n, opts, err);
     uint32_t width = 0;
 
     if (!p)
@@ -408,17 +408,17 @@ struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
     if (p->shuffle)
         rng_shuffle (&p->rng, p->id, n);
     if (p->kind->by_host) {
-        group (p, host);
+        group_by_host (p, host);
         count_turns (p);
-        return finish (p, p->from[grouped_turns (p)], n / 2);
+        return finish_pattern (p, p->from[grouped_turns (p)], n / 2);
     }
     if (p->kind->pairing)
-        return finish (p, p->kind->pairing->steps (n), n / 2);
+        return finish_pattern (p, p->kind->pairing->steps (n), n / 2);
     if (!p->kind->with)
-        return finish (p, circle (n) * (n / 2), 1);
+        return finish_pattern (p, circle (n) * (n / 2), 1);
     for (uint32_t a = 0; a < n; a++)
         width += p->kind->with (n, a).to - p->kind->with (n, a).from;
-    return finish (p, 1, width);
+    return finish_pattern (p, 1, width);
 }
 
 /* Check that no process is twice in a round of a plan or out of range. */
@@ -457,7 +457,7 @@ struct pattern *pattern_of_plan (const struct plan *plan,
                                  const struct pattern_options *opts,
                                  struct error *err)
 {
-    struct pattern *p = create (&of_plan, n, nendpoints, opts, err);
+    struct pattern *p = create_pattern (&of_plan, n, nendpoints, opts, err);
 
     if (!p)
         return NULL;
@@ -468,7 +468,7 @@ struct pattern *pattern_of_plan (const struct plan *plan,
         pattern_destroy (p);
         return NULL;
     }
-    return finish (p, plan_rounds (plan), n / 2);
+    return finish_pattern (p, plan_rounds (plan), n / 2);
 }
 
 struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
@@ -476,7 +476,7 @@ struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
                                   const struct pattern_options *opts,
                                   struct error *err)
 {
-    struct pattern *p = create (&of_pairs, n, n, opts, err);
+    struct pattern *p = create_pattern (&of_pairs, n, n, opts, err);
 
     if (!p)
         return NULL;
@@ -490,7 +490,7 @@ struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
         }
         p->pair[i] = pair[i];
     }
-    return finish (p, npairs, 1);
+    return finish_pattern (p, npairs, 1);
 }
 
 void pattern_destroy (struct pattern *p)

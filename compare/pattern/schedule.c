@@ -19,8 +19,8 @@
 /* The first endpoint of each port, and its host, as the number of the first
  * port of that host. The caller frees both arrays [ports].
  */
-static void list_ports (const struct pathset *ps, uint32_t **endpoint,
-                        uint32_t **host)
+static void list_schedule_ports (const struct pathset *ps, uint32_t **endpoint,
+                                 uint32_t **host)
 {
     size_t n = pathset_ports (ps);
     uint32_t *first = xcalloc (n, sizeof (*first));
@@ -58,15 +58,15 @@ static int add_steps (struct plan *plan, const struct pattern *p,
     return rc;
 }
 
-static int fill (struct plan *plan, const struct pathset *ps,
-                 enum pattern_kind kind, const struct pattern_options *opts,
-                 struct error *err)
+static int fill_schedule (struct plan *plan, const struct pathset *ps,
+                          enum pattern_kind kind,
+                          const struct pattern_options *opts, struct error *err)
 {
     uint32_t *endpoint, *host;
     struct pattern *p;
     int rc = -1;
 
-    list_ports (ps, &endpoint, &host);
+    list_schedule_ports (ps, &endpoint, &host);
     if ((p = pattern_create (kind, pathset_ports (ps), host, opts, err)))
         rc = add_steps (plan, p, endpoint, err);
     pattern_destroy (p);
@@ -125,7 +125,7 @@ struct plan *schedule_make (struct pathset *ps, enum pattern_kind kind,
         return NULL;
     plan = plan_create (pattern_name (kind));
     if (pathset_ports (ps) >= 2
-        && (fill (plan, ps, kind, opts, err) < 0
+        && (fill_schedule (plan, ps, kind, opts, err) < 0
             || set_rank (plan, ps, opts ? opts->seed : 0, err) < 0)) {
         plan_destroy (plan);
         return NULL;

@@ -12,7 +12,7 @@
 #define NONE UINT32_MAX
 
 /* Order processes by label, of equal labels by number. */
-static int compare_processes (const void *x, const void *y)
+static int compare_process_labels (const void *x, const void *y)
 {
     const struct series_process *p = *(struct series_process *const *)x;
     const struct series_process *q = *(struct series_process *const *)y;
@@ -27,12 +27,13 @@ static const struct series_process **sorted (const struct series *s)
 
     for (uint32_t i = 0; i < s->nprocesses; i++)
         v[i] = &s->process[i];
-    qsort (v, s->nprocesses, sizeof (*v), compare_processes);
+    qsort (v, s->nprocesses, sizeof (*v), compare_process_labels);
     return v;
 }
 
 /* [process of x] the same process in y, or NONE. */
-static uint32_t *match (const struct series *x, const struct series *y)
+static uint32_t *match_processes (const struct series *x,
+                                  const struct series *y)
 {
     const struct series_process **p = sorted (x), **q = sorted (y);
     uint32_t *map = xarray (x->nprocesses, sizeof (*map));
@@ -52,7 +53,8 @@ static uint32_t *match (const struct series *x, const struct series *y)
     return map;
 }
 
-static void add (struct deviation *d, double x, const struct series_row *at)
+static void add_deviation (struct deviation *d, double x,
+                           const struct series_row *at)
 {
     d->mean += x;
     d->absolute += fabs (x);
@@ -63,7 +65,7 @@ static void add (struct deviation *d, double x, const struct series_row *at)
     }
 }
 
-static void finish (struct deviation *d, size_t n)
+static void finish_deviation (struct deviation *d, size_t n)
 {
     if (n == 0) {
         *d = (struct deviation){ NAN, NAN, NAN, NAN, NULL };
@@ -77,11 +79,12 @@ static void finish (struct deviation *d, size_t n)
 /* Add the deviations of the pairs of x from those of y; the pairs that y lacks
  * go to c->only[which]. map[process of x]: in y.
  */
-static void split (struct series_comparison *c, const struct series *x,
-                   const struct series *y, int which)
+static void add_pair_deviations (struct series_comparison *c,
+                                 const struct series *x, const struct series *y,
+                                 int which)
 {
     bool any_length = x->nlengths == 1 && y->nlengths == 1;
-    uint32_t *map = match (x, y);
+    uint32_t *map = match_processes (x, y);
     size_t n = 0, relative = 0;
 
     c->only[which] = xarray (x->npairs, sizeof (*c->only[0]));
@@ -101,10 +104,10 @@ static void split (struct series_comparison *c, const struct series *x,
         if (which == 1)
             continue;
         d = q->time_ns[c->stat] - time;
-        add (&c->ns, d, p);
+        add_deviation (&c->ns, d, p);
         n++;
         if (time > 0) {
-            add (&c->relative, d / time, p);
+            add_deviation (&c->relative, d / time, p);
             relative++;
         }
         else if (d > 0)
@@ -112,8 +115,8 @@ static void split (struct series_comparison *c, const struct series *x,
     }
     if (which == 0) {
         c->n = n;
-        finish (&c->ns, n);
-        finish (&c->relative, relative);
+        finish_deviation (&c->ns, n);
+        finish_deviation (&c->relative, relative);
     }
     free (map);
 }
@@ -131,8 +134,8 @@ int series_compare (struct series_comparison *c, const struct series *x,
                                  "the %s",
                             series_stat_names[of_one],
                             series_stat_names[of_both]);
-    split (c, x, y, 0);
-    split (c, y, x, 1);
+    add_pair_deviations (c, x, y, 0);
+    add_pair_deviations (c, y, x, 1);
     return 0;
 }
 

@@ -44,8 +44,8 @@ static double rate (const struct series_row *r, enum series_stat stat)
  * Tables
  */
 
-static void write_head (const struct series *s, enum series_stat stat,
-                        FILE *fp)
+static void write_table_head (const struct series *s, enum series_stat stat,
+                              FILE *fp)
 {
     const struct {
         const char *name, *word;
@@ -206,7 +206,7 @@ static int write_table (const struct series *s, enum series_stat stat,
                         FILE *fp, struct error *err)
 {
     (void)err;
-    write_head (s, stat, fp);
+    write_table_head (s, stat, fp);
     if (s->npairs > 0)
         write_pairs (s, stat, fp);
     if (s->npairs < s->nrows)
@@ -349,7 +349,7 @@ static const struct series_format {
 
 enum { FORMATS = sizeof (formats) / sizeof (formats[0]) };
 
-static const struct series_format *find (const char *name)
+static const struct series_format *find_series_format (const char *name)
 {
     for (size_t i = 0; i < FORMATS; i++)
         if (!strcmp (formats[i].name, name))
@@ -360,7 +360,7 @@ static const struct series_format *find (const char *name)
 int series_write_text (const struct series *s, const char *format,
                        enum series_stat stat, FILE *fp, struct error *err)
 {
-    return find (format)->write (s, stat, fp, err);
+    return find_series_format (format)->write (s, stat, fp, err);
 }
 
 /* A file may only contain one format and whole lines. */
@@ -483,7 +483,7 @@ static int save_matrices (const struct series_list *runs, const char *prefix,
 
 int series_save_check (const struct series_save *to, struct error *err)
 {
-    if (find (to->format))
+    if (find_series_format (to->format))
         return 0;
     if (strcmp (to->format, "parus"))
         return error_input (err, "'%.40s' is none of " SERIES_FORMATS,
@@ -500,7 +500,7 @@ int series_save_check (const struct series_save *to, struct error *err)
 int series_save (const struct series_list *runs, const struct series_save *to,
                  struct error *err)
 {
-    const struct series_format *format = find (to->format);
+    const struct series_format *format = find_series_format (to->format);
 
     if (series_save_check (to, err) < 0)
         return -1;

@@ -18,7 +18,7 @@
  */
 
 /* So that the lengths of a pair follow each other. */
-static int compare (const void *x, const void *y)
+static int compare_rows_by_pair (const void *x, const void *y)
 {
     const struct series_row *p = *(const struct series_row *const *)x;
     const struct series_row *q = *(const struct series_row *const *)y;
@@ -61,8 +61,8 @@ static struct fit_sums sum (const struct series_row *const *p, size_t n,
 }
 
 /* Fit n > 1 points of one pair, of different lengths. */
-static struct series_fit fit (const struct series_row *const *p, size_t n,
-                              enum series_stat stat)
+static struct series_fit fit_pair_line (const struct series_row *const *p,
+                                        size_t n, enum series_stat stat)
 {
     struct fit_sums s = sum (p, n, stat);
     double slope = s.xy / s.xx;
@@ -99,14 +99,14 @@ struct series_fit *series_fit (const struct series *s, enum series_stat stat,
     for (size_t i = 0; i < s->npairs; i++)
         if (series_measured (&s->row[i]) && s->row[i].time_ns[stat] > 0)
             p[points++] = &s->row[i];
-    qsort (p, points, sizeof (*p), compare);
+    qsort (p, points, sizeof (*p), compare_rows_by_pair);
     v = xarray (points / 2, sizeof (*v));
     for (size_t i = 0; i < points; i = end) {
         for (end = i + 1; end < points; end++)
             if (p[end]->a != p[i]->a || p[end]->b != p[i]->b)
                 break;
         if (end - i > 1)
-            v[(*n)++] = fit (p + i, end - i, stat);
+            v[(*n)++] = fit_pair_line (p + i, end - i, stat);
     }
     free (p);
     if (*n == 0) {

@@ -34,7 +34,8 @@ static const char *const lines[] = {
 enum { LINES = sizeof (lines) / sizeof (lines[0]) };
 
 /* The lengths are those of: for (l = begin; l < end; l += step). */
-static void write_head (const struct series *s, const char *type, FILE *fp)
+static void write_parus_head (const struct series *s, const char *type,
+                              FILE *fp)
 {
     const uint64_t *length = s->length;
     size_t n = s->nlengths;
@@ -84,7 +85,7 @@ int parus_write (const struct series *s, const struct parus_file *file,
     if (s->nprocesses > MATRIX_MAX)
         return error_input (err, "%ju processes: a matrix has up to %d",
                             (uintmax_t)s->nprocesses, MATRIX_MAX);
-    write_head (s, file->name, fp);
+    write_parus_head (s, file->name, fp);
     for (size_t i = 0; i < s->nlengths; i++)
         write_matrix (s, file->stat, s->length[i], fp);
     return 0;
@@ -128,7 +129,7 @@ static int next (struct parus_scan *in)
     return len > 0;
 }
 
-static int need (struct parus_scan *in, const char *what)
+static int next_parus_word (struct parus_scan *in, const char *what)
 {
     int rc = next (in);
 
@@ -138,12 +139,12 @@ static int need (struct parus_scan *in, const char *what)
 }
 
 /* Read the words of `text`, which are separated by single blanks. */
-static int expect (struct parus_scan *in, const char *text)
+static int expect_parus_words (struct parus_scan *in, const char *text)
 {
     while (*text) {
         size_t len = strcspn (text, " ");
 
-        if (need (in, text) < 0)
+        if (next_parus_word (in, text) < 0)
             return -1;
         if (strlen (in->word) != len || strncmp (in->word, text, len))
             return error_input (in->err, "'%.40s', expected '%.*s'",
@@ -153,10 +154,10 @@ static int expect (struct parus_scan *in, const char *text)
     return 0;
 }
 
-static int number (struct parus_scan *in, const char *what, uint64_t max,
-                   uint64_t *value)
+static int read_parus_number (struct parus_scan *in, const char *what,
+                              uint64_t max, uint64_t *value)
 {
-    if (need (in, what) < 0)
+    if (next_parus_word (in, what) < 0)
         return -1;
     if (text_u64 (in->word, 0, max, value) < 0)
         return error_input (in->err, "%s: '%.40s' is not a number from 0 to"
@@ -169,7 +170,7 @@ static int quoted (struct parus_scan *in, const char *what)
 {
     size_t len;
 
-    if (expect (in, what) < 0 || need (in, what) < 0)
+    if (expect_parus_words (in, what) < 0 || next_parus_word (in, what) < 0)
         return -1;
     len = strlen (in->word);
     if (len < 3 || in->word[0] != '"' || in->word[len - 1] != '"')
@@ -180,8 +181,8 @@ static int quoted (struct parus_scan *in, const char *what)
     return 0;
 }
 
-static int read_head (struct parus_scan *in, struct series *s,
-                      enum series_stat *stat)
+static int read_parus_head (struct parus_scan *in, struct series *s,
+                            enum series_stat *stat)
 {
     uint64_t unread, n; /* each matrix has its own length */
     uint64_t *const value[LINES] = {
@@ -190,8 +191,8 @@ static int read_head (struct parus_scan *in, struct series *s,
     };
     int test, file = 0;
 
-    if (expect (in, "processors") < 0
-        || number (in, "processors", MATRIX_MAX, &n) < 0
+    if (expect_parus_words (in, "processors") < 0
+        || read_parus_number (in, "processors", MATRIX_MAX, &n) < 0
         || quoted (in, "test type") < 0)
         return -1;
     test = series_find (series_test_names, in->word);
@@ -209,22 +210,23 @@ static int read_head (struct parus_scan *in, struct series *s,
                             in->word);
     *stat = parus_files[file].stat;
     for (int i = 0; i < LINES; i++)
-        if (expect (in, lines[i]) < 0
-            || number (in, lines[i], INT64_MAX, value[i]) < 0)
+        if (expect_parus_words (in, lines[i]) < 0
+            || read_parus_number (in, lines[i], INT64_MAX, value[i]) < 0)
             return -1;
     /* PARUS spells the last word differently */
-    if (expect (in, "number of") < 0 || need (in, "repeats") < 0)
+    if (expect_parus_words (in, "number of") < 0
+        || next_parus_word (in, "repeats") < 0)
         return -1;
     if (strcmp (in->word, "repeats") && strcmp (in->word, "repeates"))
         return error_input (in->err, "'%.40s', expected 'repeats'",
                             in->word);
-    if (number (in, "number of repeats", INT64_MAX, &s->repeats) < 0
-        || expect (in, "hosts:") < 0)
+    if (read_parus_number (in, "number of repeats", INT64_MAX, &s->repeats) < 0
+        || expect_parus_words (in, "hosts:") < 0)
         return -1;
     for (uint64_t i = 0; i < n; i++) {
         char host[TEXT_MAX + 1];
 
-        if (need (in, "a host") < 0)
+        if (next_parus_word (in, "a host") < 0)
             return -1;
         strcpy (host, in->word); /* "host:core" */
         if (host[0] != ':')
@@ -246,14 +248,15 @@ static bool is_missing (const struct series *s, enum series_stat stat,
                || (itself && s->test != SERIES_ALL_TO_ALL));
 }
 
-static int read_time (struct parus_scan *in, struct series *s, uint64_t length,
-                      enum series_stat stat, uint32_t a, uint32_t b)
+static int read_parus_time (struct parus_scan *in, struct series *s,
+                            uint64_t length, enum series_stat stat, uint32_t a,
+                            uint32_t b)
 {
     struct series_row p = { .shape = SERIES_PAIR, .a = a, .b = b, .count = 1,
                             .length = length };
     double seconds;
 
-    if (need (in, "a time") < 0)
+    if (next_parus_word (in, "a time") < 0)
         return -1;
     if (!strcasecmp (in->word + (in->word[0] == '-'), "nan"))
         return 0;
@@ -279,12 +282,12 @@ static int read_matrices (struct parus_scan *in, struct series *s,
         if (strcmp (in->word, "Message"))
             return error_input (in->err, "'%.40s', expected 'Message'",
                                 in->word);
-        if (expect (in, "length") < 0
-            || number (in, "length", INT64_MAX, &length) < 0)
+        if (expect_parus_words (in, "length") < 0
+            || read_parus_number (in, "length", INT64_MAX, &length) < 0)
             return -1;
         for (uint32_t a = 0; a < s->nprocesses; a++)
             for (uint32_t b = 0; b < s->nprocesses; b++)
-                if (read_time (in, s, length, stat, a, b) < 0)
+                if (read_parus_time (in, s, length, stat, a, b) < 0)
                     return -1;
     }
     return rc;
@@ -296,7 +299,7 @@ struct series *parus_read (FILE *fp, const char *name, struct error *err)
     struct series *s = series_create (SERIES_ONE_TO_ONE);
     enum series_stat stat = SERIES_MEAN;
 
-    if (read_head (&in, s, &stat) < 0 || read_matrices (&in, s, stat) < 0)
+    if (read_parus_head (&in, s, &stat) < 0 || read_matrices (&in, s, stat) < 0)
         error_prefix (err, "%.160s:%lu", name, in.line);
     else if (series_sort (s, err) < 0)
         error_prefix (err, "%.160s", name);

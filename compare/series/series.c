@@ -99,7 +99,8 @@ int series_add_process (struct series *s, const char *label,
     return 0;
 }
 
-static int add_length (struct series *s, uint64_t length, struct error *err)
+static int add_series_length (struct series *s, uint64_t length,
+                              struct error *err)
 {
     size_t i = s->nlengths;
 
@@ -137,7 +138,7 @@ int series_add (struct series *s, const struct series_row *row,
     if (n == max)
         return error_input (err, "more than %zu %s", max,
                             pair ? "pairs" : "topologies");
-    if (add_length (s, row->length, err) < 0)
+    if (add_series_length (s, row->length, err) < 0)
         return -1;
     s->row = xgrow (s->row, s->nrows, sizeof (*s->row));
     s->row[s->nrows] = *row;
@@ -188,7 +189,7 @@ int series_sort (struct series *s, struct error *err)
     return 0;
 }
 
-static bool among (uint64_t length, const uint64_t *v, size_t n)
+static bool contains_length (uint64_t length, const uint64_t *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (v[i] == length)
@@ -202,19 +203,19 @@ void series_keep (struct series *s, const uint64_t *length, size_t n)
 
     s->npairs = 0;
     for (size_t i = 0; i < s->nrows; i++)
-        if (among (s->row[i].length, length, n)) {
+        if (contains_length (s->row[i].length, length, n)) {
             s->npairs += s->row[i].shape == SERIES_PAIR;
             s->row[rows++] = s->row[i];
         }
     for (size_t i = 0; i < s->nlengths; i++)
-        if (among (s->length[i], length, n))
+        if (contains_length (s->length[i], length, n))
             s->length[lengths++] = s->length[i];
     s->nrows = rows;
     s->nlengths = lengths;
 }
 
-static const struct series_row *find_row (const struct series *s,
-                                          const struct series_row *key)
+static const struct series_row *find_series_row (const struct series *s,
+                                                 const struct series_row *key)
 {
     return s->nrows == 0 ? NULL
                          : bsearch (key, s->row, s->nrows, sizeof (*key),
@@ -224,20 +225,21 @@ static const struct series_row *find_row (const struct series *s,
 const struct series_row *series_at (const struct series *s, uint32_t a,
                                     uint32_t b, uint64_t length)
 {
-    return find_row (s, &(struct series_row){ .shape = SERIES_PAIR, .a = a,
-                                              .b = b, .length = length });
+    return find_series_row (
+        s, &(struct series_row){
+               .shape = SERIES_PAIR, .a = a, .b = b, .length = length });
 }
 
 const struct series_row *series_topology_at (const struct series *s,
                                              enum series_shape shape,
                                              bool both_ways, uint64_t length)
 {
-    return find_row (s, &(struct series_row){ .shape = shape,
-                                              .both_ways = both_ways,
-                                              .length = length });
+    return find_series_row (s, &(struct series_row){ .shape = shape,
+                                                     .both_ways = both_ways,
+                                                     .length = length });
 }
 
-static bool knows (const struct series *s, enum series_stat stat)
+static bool has_statistic (const struct series *s, enum series_stat stat)
 {
     for (size_t i = 0; i < s->nrows; i++)
         if (series_measured (&s->row[i]) && !isnan (s->row[i].time_ns[stat]))
@@ -248,9 +250,9 @@ static bool knows (const struct series *s, enum series_stat stat)
 enum series_stat series_stat_known (const struct series *s,
                                     enum series_stat stat)
 {
-    if (!knows (s, stat))
+    if (!has_statistic (s, stat))
         for (int i = 0; i < SERIES_STATS; i++)
-            if (knows (s, i))
+            if (has_statistic (s, i))
                 return i;
     return stat;
 }

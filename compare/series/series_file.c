@@ -121,7 +121,8 @@ int series_write (const struct series *s, FILE *fp, struct error *err)
  */
 
 /* All that a run has apart from its lists. */
-static int read_head (struct series *s, const json_t *json, struct error *err)
+static int read_series_head (struct series *s, const json_t *json,
+                             struct error *err)
 {
     const char *text;
     int test;
@@ -204,8 +205,9 @@ static int read_process (struct series *s, const json_t *row,
 }
 
 /* Read a row whose pair or shape is known. */
-static int read_row (struct series *s, struct series_row *r, const json_t *row,
-                     const char *where, struct error *err)
+static int read_series_row (struct series *s, struct series_row *r,
+                            const json_t *row, const char *where,
+                            struct error *err)
 {
     uint64_t count, lost;
 
@@ -231,7 +233,7 @@ static int read_pair (struct series *s, const json_t *row, const char *where,
         return -1;
     r.a = (uint32_t)a;
     r.b = (uint32_t)b;
-    return read_row (s, &r, row, where, err);
+    return read_series_row (s, &r, row, where, err);
 }
 
 static int read_topology (struct series *s, const json_t *row,
@@ -248,14 +250,15 @@ static int read_topology (struct series *s, const json_t *row,
     if (shape <= SERIES_PAIR)
         return error_input (err, "%s.shape: %.40s is not known", where, name);
     r.shape = shape;
-    return read_row (s, &r, row, where, err);
+    return read_series_row (s, &r, row, where, err);
 }
 
 typedef int (*read_f) (struct series *s, const json_t *row, const char *where,
                        struct error *err);
 
-static int read_list (struct series *s, const json_t *json, const char *key,
-                      size_t max, read_f read, struct error *err)
+static int read_series_list (struct series *s, const json_t *json,
+                             const char *key, size_t max, read_f read,
+                             struct error *err)
 {
     json_t *list;
 
@@ -271,16 +274,18 @@ static int read_list (struct series *s, const json_t *json, const char *key,
     return 0;
 }
 
-static int read_series (struct series *s, const json_t *json,
-                        struct error *err)
+static int read_series_run (struct series *s, const json_t *json,
+                            struct error *err)
 {
-    if (read_head (s, json, err) < 0
-        || read_list (s, json, "processes", SERIES_PROCESSES_MAX,
-                      read_process, err) < 0
-        || read_list (s, json, "pairs", SERIES_PAIRS_MAX, read_pair, err) < 0)
+    if (read_series_head (s, json, err) < 0
+        || read_series_list (s, json, "processes", SERIES_PROCESSES_MAX,
+                             read_process, err)
+               < 0
+        || read_series_list (s, json, "pairs", SERIES_PAIRS_MAX, read_pair, err)
+               < 0)
         return -1;
-    return read_list (s, json, "topologies", SERIES_TOPOLOGIES_MAX,
-                      read_topology, err);
+    return read_series_list (s, json, "topologies", SERIES_TOPOLOGIES_MAX,
+                             read_topology, err);
 }
 
 /*
@@ -322,8 +327,8 @@ static int compare_label (const void *name, const void *process)
     return strcmp (name, ((const struct series_process *)process)->label);
 }
 
-static uint32_t find_endpoint (const struct series *s, const json_t *pair,
-                               const char *key)
+static uint32_t find_process_endpoint (const struct series *s,
+                                       const json_t *pair, const char *key)
 {
     const struct series_process *p
         = bsearch (json_text (pair, key), s->process, s->nprocesses,
@@ -337,8 +342,8 @@ static int read_solved (struct series *s, const json_t *pair,
 {
     struct series_row there = {
         .shape = SERIES_PAIR,
-        .a = find_endpoint (s, pair, "a"),
-        .b = find_endpoint (s, pair, "b"),
+        .a = find_process_endpoint (s, pair, "a"),
+        .b = find_process_endpoint (s, pair, "b"),
         .count = 1,
     }, back;
     const char *key = json_object_get (pair, "latency_ns") ? "latency_ns"
@@ -378,7 +383,7 @@ static int read_solution (struct series *s, const json_t *solution,
     snprintf (s->fabric, sizeof (s->fabric), "%s", hash);
     if (add_endpoints (s, pairs, err) < 0)
         return -1;
-    return read_list (s, solution, "pairs", max, read_solved, err);
+    return read_series_list (s, solution, "pairs", max, read_solved, err);
 }
 
 /*
@@ -397,7 +402,7 @@ static struct series *read_json (FILE *fp, const char *name,
         return NULL;
     s = series_create (SERIES_ONE_TO_ONE);
     if (!strcmp (kind, "series"))
-        rc = read_series (s, json, err);
+        rc = read_series_run (s, json, err);
     else if (!strcmp (kind, "solution") || !strcmp (kind, "result"))
         rc = read_solution (s, json, err);
     else

@@ -18,7 +18,7 @@
  * Nodes
  */
 
-static int compare_nodes (const void *va, const void *vb)
+static int compare_edge_nodes (const void *va, const void *vb)
 {
     const struct edges_node *a = va, *b = vb;
 
@@ -26,8 +26,9 @@ static int compare_nodes (const void *va, const void *vb)
                           : util_compare (a->edge, b->edge);
 }
 
-static bool place (const struct edges_topology *topology,
-                   const struct series_process *p, struct edges_node *node)
+static bool place_process (const struct edges_topology *topology,
+                           const struct series_process *p,
+                           struct edges_node *node)
 {
     uint32_t edge = topology->find (topology->of, p->label);
 
@@ -39,8 +40,8 @@ static bool place (const struct edges_topology *topology,
 }
 
 /* The edges of the processes of all runs, each once; then the switches. */
-static void find_nodes (struct edges *e, const struct series_list *list,
-                        const struct edges_topology *topology)
+static void find_edge_nodes (struct edges *e, const struct series_list *list,
+                             const struct edges_topology *topology)
 {
     size_t n = 0;
 
@@ -48,15 +49,15 @@ static void find_nodes (struct edges *e, const struct series_list *list,
         for (uint32_t i = 0; i < list->run[r]->nprocesses; i++) {
             struct edges_node node;
 
-            if (!place (topology, &list->run[r]->process[i], &node))
+            if (!place_process (topology, &list->run[r]->process[i], &node))
                 continue;
             e->node = xgrow (e->node, e->nnodes, sizeof (*e->node));
             e->node[e->nnodes++] = node;
         }
     if (e->nnodes > 0)
-        qsort (e->node, e->nnodes, sizeof (*e->node), compare_nodes);
+        qsort (e->node, e->nnodes, sizeof (*e->node), compare_edge_nodes);
     for (size_t i = 0; i < e->nnodes; i++)
-        if (n == 0 || compare_nodes (&e->node[n - 1], &e->node[i]) != 0)
+        if (n == 0 || compare_edge_nodes (&e->node[n - 1], &e->node[i]) != 0)
             e->node[n++] = e->node[i];
     e->nnodes = n;
     for (size_t i = 0; i < n; i++) {
@@ -87,7 +88,7 @@ struct edges_run {
     size_t n;
 };
 
-static bool counts (const struct series *s)
+static bool is_edges_series (const struct series *s)
 {
     return s->test == SERIES_ASYNC_ONE_TO_ONE && s->npairs > 0;
 }
@@ -98,9 +99,9 @@ static uint64_t longest (const struct series *s)
 }
 
 /* The nodes of a run's processes; NULL: at no switch. */
-static int find_processes (struct edges *e, const struct series *s,
-                           const struct edges_topology *topology,
-                           struct edges_node **node, struct error *err)
+static int find_process_nodes (struct edges *e, const struct series *s,
+                               const struct edges_topology *topology,
+                               struct edges_node **node, struct error *err)
 {
     bool *seen = xcalloc (e->nnodes, sizeof (*seen));
     int rc = 0;
@@ -108,10 +109,10 @@ static int find_processes (struct edges *e, const struct series *s,
     for (uint32_t i = 0; rc == 0 && i < s->nprocesses; i++) {
         struct edges_node key;
 
-        if (!place (topology, &s->process[i], &key))
+        if (!place_process (topology, &s->process[i], &key))
             continue;
         node[i] = bsearch (&key, e->node, e->nnodes, sizeof (key),
-                           compare_nodes);
+                           compare_edge_nodes);
         if (seen[node[i] - e->node])
             rc = error_input (err, "two processes of the series are at %s",
                               node[i]->label);
@@ -121,12 +122,12 @@ static int find_processes (struct edges *e, const struct series *s,
     return rc;
 }
 
-static int read_run (struct edges *e, const struct series *s,
-                     const struct edges_topology *topology,
-                     struct edges_run *run, struct error *err)
+static int read_edges_run (struct edges *e, const struct series *s,
+                           const struct edges_topology *topology,
+                           struct edges_run *run, struct error *err)
 {
     struct edges_node **node = xcalloc (s->nprocesses, sizeof (*node));
-    int rc = find_processes (e, s, topology, node, err);
+    int rc = find_process_nodes (e, s, topology, node, err);
 
     for (size_t i = 0; rc == 0 && i < s->npairs; i++) {
         const struct series_row *row = &s->row[i];
@@ -219,10 +220,10 @@ static void judge_switch (struct edges *e, struct edges_switch *w,
  * What follows
  */
 
-static void say (struct edges *e, const char *fmt, ...)
+static void add_edges_sentence (struct edges *e, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
-static void say (struct edges *e, const char *fmt, ...)
+static void add_edges_sentence (struct edges *e, const char *fmt, ...)
 {
     va_list ap;
 
@@ -239,22 +240,27 @@ static size_t say_switch (struct edges *e, const struct edges_switch *w,
     size_t slow = 0;
 
     if (w->share < enough)
-        say (e, "FAIL: %s: its nodes got %.0f %% of what their edges allow,"
-                " with %.1f pairs at a time", w->name, 100 * w->share,
-             w->at_once);
+        add_edges_sentence (
+            e,
+            "FAIL: %s: its nodes got %.0f %% of what their edges allow,"
+            " with %.1f pairs at a time",
+            w->name, 100 * w->share, w->at_once);
     for (size_t k = w->first; k < w->first + w->n && w->share >= enough; k++) {
         const struct edges_node *x = &e->node[k];
 
         if (!(edges_share (x) < enough))
             continue;
-        say (e, "WARN: %s got %.0f %% of what the edges allow, others at %s"
-                " more", x->label, 100 * edges_share (x), w->name);
+        add_edges_sentence (
+            e,
+            "WARN: %s got %.0f %% of what the edges allow, others at %s"
+            " more",
+            x->label, 100 * edges_share (x), w->name);
         slow++;
     }
     return slow;
 }
 
-static void conclude (struct edges *e, double enough)
+static void judge_edges (struct edges *e, double enough)
 {
     size_t limited = 0, judged = 0, few = 0, slow = 0;
 
@@ -265,17 +271,23 @@ static void conclude (struct edges *e, double enough)
         slow += say_switch (e, w, enough);
     }
     if (!e->alone)
-        say (e, "no run has one pair at a time, which tells what edges carry:"
-                " --pattern one-to-one,one-factor");
+        add_edges_sentence (
+            e, "no run has one pair at a time, which tells what edges carry:"
+               " --pattern one-to-one,one-factor");
     else if (judged + few < e->nswitches)
-        say (e, "not judged, as no run has several of their pairs at a time,"
-                " are %zu of the switches: --pattern one-to-one,one-factor",
-             e->nswitches - judged - few);
+        add_edges_sentence (
+            e,
+            "not judged, as no run has several of their pairs at a time,"
+            " are %zu of the switches: --pattern one-to-one,one-factor",
+            e->nswitches - judged - few);
     if (few > 0)
-        say (e, "not judged, as fewer than %d nodes were measured, are %zu of"
-                " the switches", EDGES_NODES_MIN, few);
+        add_edges_sentence (
+            e,
+            "not judged, as fewer than %d nodes were measured, are %zu of"
+            " the switches",
+            EDGES_NODES_MIN, few);
     if (!e->complete)
-        say (e, "a run is not complete");
+        add_edges_sentence (e, "a run is not complete");
     e->status = limited > 0                     ? VERDICT_FAIL
                 : judged == 0 || !e->complete   ? VERDICT_UNKNOWN
                 : slow > 0                      ? VERDICT_WARN
@@ -291,23 +303,24 @@ int edges_make (struct edges *e, const struct series_list *list,
 
     *e = (struct edges){ .complete = true };
     for (size_t r = 0; r < list->n; r++)
-        if (counts (list->run[r]) && longest (list->run[r]) > e->length)
+        if (is_edges_series (list->run[r])
+            && longest (list->run[r]) > e->length)
             e->length = longest (list->run[r]);
     if (e->length == 0)
         rc = error_input (err, "no run of exchanges both ways at once, of "
                                "messages with a byte");
-    find_nodes (e, list, topology);
+    find_edge_nodes (e, list, topology);
     if (rc == 0 && e->nnodes == 0)
         rc = error_input (err, "no process of the series is at a switch of the "
                                "topology");
     for (size_t r = 0; rc == 0 && r < list->n; r++) {
         const struct series *s = list->run[r];
 
-        if (!counts (s) || longest (s) != e->length)
+        if (!is_edges_series (s) || longest (s) != e->length)
             continue;
         e->complete = e->complete && s->complete;
         e->alone = e->alone || (s->steps > 0 && s->probes <= s->steps);
-        rc = read_run (e, s, topology, &run[r], err);
+        rc = read_edges_run (e, s, topology, &run[r], err);
         if (rc == 0 && s->steps > 0 && s->probes > s->steps)
             find_load (e, s, r, &run[r]);
     }
@@ -315,7 +328,7 @@ int edges_make (struct edges *e, const struct series_list *list,
         if (e->sw[i].at_once > 1)
             judge_switch (e, &e->sw[i], &run[e->sw[i].run]);
     if (rc == 0)
-        conclude (e, 1 - much);
+        judge_edges (e, 1 - much);
     for (size_t r = 0; r < list->n; r++)
         free (run[r].pair);
     free (run);

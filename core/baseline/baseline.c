@@ -97,7 +97,7 @@ void baseline_cross (struct baseline *b, uint32_t link, uint32_t row)
 }
 
 /* Both directions of a pair are next to each other. */
-static struct baseline_row row_of (const struct observation *o)
+static struct baseline_row baseline_row_of (const struct observation *o)
 {
     struct baseline_row row = {
         .a = o->a, .b = o->b,
@@ -186,7 +186,7 @@ int baseline_add (struct baseline *b, const struct samples *s, int64_t audit,
     add_run (b, &as);
     for (size_t i = 0; i < o.n && rc == 0; i++) {
         uint64_t key = pair_key (o.v[i].a, o.v[i].b);
-        struct baseline_row row = row_of (&o.v[i]);
+        struct baseline_row row = baseline_row_of (&o.v[i]);
         struct row crossed;
 
         if ((rc = pathset_row (b->ps, row.a, row.b, &crossed, err)) < 0)
@@ -409,8 +409,8 @@ static void reset_run (struct baseline *b, size_t i, const int64_t *before,
 }
 
 /* Whether any of these links was reset, and which rows are gone by that. */
-static bool find_gone (const struct baseline *b, const int64_t *before,
-                       bool *gone)
+static bool find_reset_rows (const struct baseline *b, const int64_t *before,
+                             bool *gone)
 {
     bool any = false;
 
@@ -436,7 +436,7 @@ void baseline_reset (struct baseline *b, const int64_t *before)
     size_t rows = 0, loopbacks = 0;
     int64_t cable = 0; /* the last reset of one between switches */
 
-    if (!find_gone (b, before, gone))
+    if (!find_reset_rows (b, before, gone))
         goto done;
     for (size_t l = 0; l < b->nlinks; l++)
         if (net->link[l].kind == LINK_SWITCH && before[l] > cable)
@@ -482,7 +482,7 @@ struct merger {
     uint32_t nrows; /* that have numbers */
 };
 
-static int compare_parts (const void *va, const void *vb)
+static int compare_merge_parts (const void *va, const void *vb)
 {
     const struct merge_part *x = va, *y = vb;
 
@@ -508,7 +508,7 @@ static void list_parts (struct merger *m)
         for (size_t i = 0; i < b->nruns; i++, all++)
             part[all] = (struct merge_part){ k, i, &b->run[i], all, 0 };
     }
-    qsort (part, all, sizeof (*part), compare_parts);
+    qsort (part, all, sizeof (*part), compare_merge_parts);
     for (size_t i = 0; i < all; i++) {
         const struct baseline_run *run = part[i].run;
         int64_t audit = run->audit;

@@ -68,7 +68,7 @@ static const size_t record_bytes[SECTIONS] = {
  * Numbers
  */
 
-static void put (uint8_t **to, uint64_t v, size_t bytes)
+static void put_bytes (uint8_t **to, uint64_t v, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
         *(*to)++ = (uint8_t)(v >> 8 * i);
@@ -81,10 +81,11 @@ static void put_float (uint8_t **to, double v, size_t bytes)
     uint32_t bits;
 
     memcpy (&bits, &f, sizeof (bits));
-    put (to, (bits + (1ULL << 31 >> 8 * bytes)) >> (32 - 8 * bytes), bytes);
+    put_bytes (to, (bits + (1ULL << 31 >> 8 * bytes)) >> (32 - 8 * bytes),
+               bytes);
 }
 
-static uint64_t take (const uint8_t **from, size_t bytes)
+static uint64_t take_bytes (const uint8_t **from, size_t bytes)
 {
     uint64_t v = 0;
 
@@ -95,7 +96,7 @@ static uint64_t take (const uint8_t **from, size_t bytes)
 
 static double take_float (const uint8_t **from, size_t bytes)
 {
-    uint32_t bits = (uint32_t)take (from, bytes) << (32 - 8 * bytes);
+    uint32_t bits = (uint32_t)take_bytes (from, bytes) << (32 - 8 * bytes);
     float f;
 
     memcpy (&f, &bits, sizeof (f));
@@ -133,7 +134,7 @@ static void writer_number (struct writer *w, uint64_t v, size_t bytes)
 {
     uint8_t *at = writer_record (w, bytes);
 
-    put (&at, v, bytes);
+    put_bytes (&at, v, bytes);
 }
 
 static void writer_bytes (struct writer *w, const void *v, size_t n)
@@ -148,12 +149,12 @@ static void put_runs (struct writer *w)
         const struct baseline_run *run = &w->b->run[i];
         uint8_t *at = writer_record (w, RUN_BYTES);
 
-        put (&at, (uint64_t)run->audit, 8);
-        put (&at, run->level, 4);
-        put (&at, run->rc, 4);
-        put (&at, run->spread, 4);
-        put (&at, run->row, 4);
-        put (&at, run->loopback, 4);
+        put_bytes (&at, (uint64_t)run->audit, 8);
+        put_bytes (&at, run->level, 4);
+        put_bytes (&at, run->rc, 4);
+        put_bytes (&at, run->spread, 4);
+        put_bytes (&at, run->row, 4);
+        put_bytes (&at, run->loopback, 4);
     }
 }
 
@@ -164,15 +165,15 @@ static void put_rows (struct writer *w)
         bool ways = !isnan (row->more_ns);
         uint8_t *at = writer_record (w, ROW_BYTES);
 
-        put (&at, row->a, 4);
-        put (&at, row->b, 4);
+        put_bytes (&at, row->a, 4);
+        put_bytes (&at, row->b, 4);
         put_float (&at, row->rtt_ns, 4);
         put_float (&at, row->median_ns, 4);
         put_float (&at, ways ? row->more_ns : 0, 4);
         put_float (&at, row->sd_ns, 2);
         put_float (&at, row->median_sd, 2);
         put_float (&at, row->doubt_ns, 2);
-        put (&at, (row->tight ? TIGHT : 0) | (ways ? WAYS : 0), 1);
+        put_bytes (&at, (row->tight ? TIGHT : 0) | (ways ? WAYS : 0), 1);
     }
 }
 
@@ -202,7 +203,7 @@ static void put_loopbacks (struct writer *w)
     for (size_t i = 0; i < w->b->nloopbacks; i++) {
         uint8_t *at = writer_record (w, LOOPBACK_BYTES);
 
-        put (&at, w->b->loopback[i].end, 4);
+        put_bytes (&at, w->b->loopback[i].end, 4);
         put_float (&at, w->b->loopback[i].time.ns, 4);
         put_float (&at, w->b->loopback[i].time.sd, 2);
     }
@@ -244,7 +245,7 @@ static void put_flows (struct writer *w)
     }
 }
 
-static const char *end_name (const struct baseline *b, size_t end)
+static const char *baseline_end_name (const struct baseline *b, size_t end)
 {
     return pathset_endpoint (b->ps, end)->name;
 }
@@ -255,13 +256,14 @@ static void put_names (struct writer *w)
 
     writer_number (w, at, 4);
     for (size_t i = 0; i < pathset_size (w->b->ps); i++)
-        writer_number (w, at += strlen (end_name (w->b, i)), 4);
+        writer_number (w, at += strlen (baseline_end_name (w->b, i)), 4);
 }
 
 static void put_letters (struct writer *w)
 {
     for (size_t i = 0; i < pathset_size (w->b->ps); i++)
-        writer_bytes (w, end_name (w->b, i), strlen (end_name (w->b, i)));
+        writer_bytes (w, baseline_end_name (w->b, i),
+                      strlen (baseline_end_name (w->b, i)));
 }
 
 static void put_head (struct writer *w)
@@ -280,7 +282,7 @@ static void put_head (struct writer *w)
     for (size_t l = 0; l < b->nlinks; l++)
         n[CROSSINGS] += b->crossed[l].n;
     for (size_t i = 0; i < pathset_size (b->ps); i++)
-        n[LETTERS] += strlen (end_name (b, i));
+        n[LETTERS] += strlen (baseline_end_name (b, i));
     writer_bytes (w, MAGIC, 8);
     writer_number (w, FORMAT, 4);
     writer_number (w, SECTIONS, 4);
@@ -407,13 +409,13 @@ static int read_start (struct source *r, int kind, size_t i, size_t *first,
 
     if (!v)
         return -1;
-    *first = take (&at, 4);
+    *first = take_bytes (&at, 4);
     at = v + r->section[kind].bytes;
-    *n = take (&at, 4) - *first;
+    *n = take_bytes (&at, 4) - *first;
     return 0;
 }
 
-static int read_head (struct source *r, const struct network *net)
+static int read_baseline_head (struct source *r, const struct network *net)
 {
     uint8_t head[HEAD_BYTES], entry[ENTRY_BYTES];
     const uint8_t *at = head + 8;
@@ -422,16 +424,16 @@ static int read_head (struct source *r, const struct network *net)
 
     if (read_at (r, 0, head, sizeof (head)) < 0)
         return -1;
-    if (take (&at, 4) != FORMAT)
+    if (take_bytes (&at, 4) != FORMAT)
         return error_input (r->err, "%s: of another version: remove it, and "
                                     "the next audit publishes it anew",
                             r->name);
-    sections = take (&at, 4);
-    r->nends = take (&at, 4);
-    r->nlinks = take (&at, 4);
+    sections = take_bytes (&at, 4);
+    r->nends = take_bytes (&at, 4);
+    r->nlinks = take_bytes (&at, 4);
     memcpy (fabric, at, PLAN_FABRIC);
     at += PLAN_FABRIC;
-    r->open = (int64_t)take (&at, 8);
+    r->open = (int64_t)take_bytes (&at, 8);
     if (strcmp (fabric, net->hash))
         return error_input (r->err, "%s: is of another fabric", r->name);
     if (sections > SECTIONS_MAX || r->nlinks != net->nlinks || r->open < 0)
@@ -442,10 +444,10 @@ static int read_head (struct source *r, const struct network *net)
         if (read_at (r, HEAD_BYTES + i * ENTRY_BYTES, entry, ENTRY_BYTES) < 0)
             return -1;
         at = entry;
-        kind = take (&at, 4);
-        bytes = take (&at, 4);
-        offset = take (&at, 8);
-        n = take (&at, 8);
+        kind = take_bytes (&at, 4);
+        bytes = take_bytes (&at, 4);
+        offset = take_bytes (&at, 8);
+        n = take_bytes (&at, 8);
         if (kind >= SECTIONS)
             continue;
         if (bytes < record_bytes[kind] || bytes > 1 << 16
@@ -478,8 +480,8 @@ static bool is_time (double ns)
 }
 
 /* Take a row, with the file's numbers of endpoints and flows. */
-static int take_row (struct source *r, uint32_t number,
-                     struct baseline_row *row)
+static int parse_baseline_row (struct source *r, uint32_t number,
+                               struct baseline_row *row)
 {
     const uint8_t *at = read_records (r, ROWS, number, 1);
     unsigned int flags;
@@ -487,15 +489,15 @@ static int take_row (struct source *r, uint32_t number,
 
     if (!at)
         return -1;
-    *row = (struct baseline_row){ .a = (uint32_t)take (&at, 4) };
-    row->b = (uint32_t)take (&at, 4);
+    *row = (struct baseline_row){ .a = (uint32_t)take_bytes (&at, 4) };
+    row->b = (uint32_t)take_bytes (&at, 4);
     row->rtt_ns = take_float (&at, 4);
     row->median_ns = take_float (&at, 4);
     row->more_ns = take_float (&at, 4);
     row->sd_ns = take_float (&at, 2);
     row->median_sd = take_float (&at, 2);
     row->doubt_ns = take_float (&at, 2);
-    flags = (unsigned int)take (&at, 1);
+    flags = (unsigned int)take_bytes (&at, 1);
     row->tight = flags & TIGHT;
     row->nlinks = r->length[number];
     if (row->a >= r->nends || row->b >= r->nends || !is_time (row->rtt_ns)
@@ -580,7 +582,7 @@ static int follow_row (struct near_search *s, uint32_t number)
     struct baseline_row row;
     struct row crossed;
 
-    if (take_row (s->r, number, &row) < 0
+    if (parse_baseline_row (s->r, number, &row) < 0
         || find_row_links (s->r, &row, &crossed) < 0)
         return -1;
     for (size_t k = 0; k < crossed.n; k++)
@@ -687,19 +689,20 @@ static uint32_t *search_near (struct source *r, const uint32_t *link,
  */
 
 /* Read a row, for which there is room, and its flows. */
-static int read_row (struct source *r, struct baseline *b, uint32_t number)
+static int read_baseline_row (struct source *r, struct baseline *b,
+                              uint32_t number)
 {
     const uint8_t *flows = NULL;
     struct baseline_row row;
 
-    if (take_row (r, number, &row) < 0
+    if (parse_baseline_row (r, number, &row) < 0
         || (row.nflows > 0
             && !(flows = read_records (r, FLOWS, row.flow, row.nflows))))
         return -1;
     row.flow = (uint32_t)b->nflows;
     for (size_t k = 0; k < row.nflows; k++) {
         const uint8_t *at = flows + k * r->section[FLOWS].bytes;
-        uint64_t t = take (&at, 2);
+        uint64_t t = take_bytes (&at, 2);
 
         b->flow_ns = xgrow (b->flow_ns, b->nflows, sizeof (*b->flow_ns));
         b->flow_ns[b->nflows++]
@@ -766,7 +769,7 @@ static int read_loopbacks (struct source *r, struct baseline *b, size_t first,
         return end < first ? damaged (r, "a run's loopbacks") : -1;
     for (size_t i = first; i < end; i++) {
         const uint8_t *at = v + (i - first) * r->section[LOOPBACKS].bytes;
-        struct baseline_loopback l = { .end = (uint32_t)take (&at, 4) };
+        struct baseline_loopback l = { .end = (uint32_t)take_bytes (&at, 4) };
 
         l.time.ns = take_float (&at, 4);
         l.time.sd = take_float (&at, 2);
@@ -786,9 +789,10 @@ static int read_loopbacks (struct source *r, struct baseline *b, size_t first,
  * loopbacks of their ends. next: the first row and loopback of the next run.
  * used [nends]: the last run, from 1, with a row of this end.
  */
-static int read_run (struct source *r, struct baseline *b,
-                     struct baseline_run run, const size_t next[2],
-                     const uint32_t *row, size_t n, size_t *k, size_t *used)
+static int read_baseline_run (struct source *r, struct baseline *b,
+                              struct baseline_run run, const size_t next[2],
+                              const uint32_t *row, size_t n, size_t *k,
+                              size_t *used)
 {
     size_t loopback = run.loopback, first = b->nrows;
     int rc = 0;
@@ -803,7 +807,7 @@ static int read_run (struct source *r, struct baseline *b,
     b->run = xgrow (b->run, b->nruns, sizeof (*b->run));
     b->run[b->nruns++] = run;
     for (; *k < n && row[*k] < next[0] && rc == 0; ++*k)
-        rc = read_row (r, b, row[*k]);
+        rc = read_baseline_row (r, b, row[*k]);
     for (size_t i = first; i < b->nrows; i++)
         used[b->row[i].a] = used[b->row[i].b] = b->nruns;
     if (rc == 0)
@@ -825,21 +829,21 @@ static int read_runs (struct source *r, struct baseline *b, const uint32_t *row,
         struct baseline_run next = { 0 };
 
         if (i < nruns) {
-            next.audit = (int64_t)take (&at, 8);
-            next.level = take (&at, 4);
-            next.rc = take (&at, 4);
-            next.spread = take (&at, 4);
-            next.row = take (&at, 4);
-            next.loopback = take (&at, 4);
+            next.audit = (int64_t)take_bytes (&at, 8);
+            next.level = take_bytes (&at, 4);
+            next.rc = take_bytes (&at, 4);
+            next.spread = take_bytes (&at, 4);
+            next.row = take_bytes (&at, 4);
+            next.loopback = take_bytes (&at, 4);
         }
         else {
             next.row = r->section[ROWS].n;
             next.loopback = r->section[LOOPBACKS].n;
         }
         if (i > 0)
-            rc = read_run (r, b, run,
-                           (const size_t[]){ next.row, next.loopback }, row, n,
-                           &k, used);
+            rc = read_baseline_run (r, b, run,
+                                    (const size_t[]){ next.row, next.loopback },
+                                    row, n, &k, used);
         run = next;
     }
     if (rc == 0 && k < n)
@@ -864,7 +868,8 @@ static char *read_name (struct source *r, size_t end)
 }
 
 /* Make the set of all endpoints. */
-static int read_names (struct source *r, pathset_resolve_f resolve, void *arg)
+static int read_endpoint_names (struct source *r, pathset_resolve_f resolve,
+                                void *arg)
 {
     char **name = xcalloc (r->nends, sizeof (*name));
     int rc = 0;
@@ -889,7 +894,7 @@ static int read_names (struct source *r, pathset_resolve_f resolve, void *arg)
 }
 
 /* Leave those endpoints in the set that are used, and number them by it. */
-static int number_ends (const struct source *r, struct baseline *b)
+static int number_used_ends (const struct source *r, struct baseline *b)
 {
     struct endpoint *used = xarray (r->nends, sizeof (*used));
     uint32_t *number = xarray (r->nends, sizeof (*number));
@@ -922,18 +927,20 @@ static int number_ends (const struct source *r, struct baseline *b)
 }
 
 /* Read it, or what is close to the job. */
-static struct baseline *read_all (struct source *r, const struct network *net,
-                                  struct pathset *job, size_t most,
-                                  pathset_resolve_f resolve, void *arg)
+static struct baseline *read_baseline_parts (struct source *r,
+                                             const struct network *net,
+                                             struct pathset *job, size_t most,
+                                             pathset_resolve_f resolve,
+                                             void *arg)
 {
     const uint32_t *link = NULL;
     struct baseline *b = NULL;
     uint32_t *row = NULL;
     size_t n, m;
 
-    if (read_head (r, net) < 0
+    if (read_baseline_head (r, net) < 0
         || !(r->length = read_records (r, LENGTHS, 0, n = r->section[ROWS].n))
-        || read_names (r, resolve, arg) < 0
+        || read_endpoint_names (r, resolve, arg) < 0
         || (job && !(link = pathset_links (job, &m, r->err)))
         || (job && !(row = search_near (r, link, m, most, &n))))
         goto done;
@@ -947,7 +954,7 @@ static struct baseline *read_all (struct source *r, const struct network *net,
     b->row = xarray (n, sizeof (*b->row));
     if (read_runs (r, b, row, n) < 0
         || (job ? cross_links (r, b) : read_crossings (r, b)) < 0
-        || number_ends (r, b) < 0) {
+        || number_used_ends (r, b) < 0) {
         baseline_destroy (b);
         b = NULL;
     }
@@ -972,7 +979,8 @@ struct baseline *baseline_part (const struct baseline *b, struct pathset *job,
 
     xcheck (fclose (out) == 0 ? r.bytes : NULL);
     if (rc == 0)
-        part = read_all (&r, pathset_network (job), job, most, resolve, arg);
+        part = read_baseline_parts (&r, pathset_network (job), job, most,
+                                    resolve, arg);
     free (r.bytes);
     return part;
 }
@@ -998,11 +1006,11 @@ static struct baseline *read_samples (FILE *fp, const char *name,
     return part;
 }
 
-static struct baseline *read_file (FILE *fp, const char *name,
-                                   const struct network *net,
-                                   struct pathset *job, size_t most,
-                                   pathset_resolve_f resolve, void *arg,
-                                   struct error *err)
+static struct baseline *read_baseline_file (FILE *fp, const char *name,
+                                            const struct network *net,
+                                            struct pathset *job, size_t most,
+                                            pathset_resolve_f resolve,
+                                            void *arg, struct error *err)
 {
     struct source r = { .name = name, .fd = fileno (fp), .err = err };
     uint8_t magic[8];
@@ -1017,7 +1025,7 @@ static struct baseline *read_file (FILE *fp, const char *name,
         damaged (&r, "its size");
         return NULL;
     }
-    return read_all (&r, net, job, most, resolve, arg);
+    return read_baseline_parts (&r, net, job, most, resolve, arg);
 }
 
 struct baseline *baseline_read (FILE *fp, const char *name,
@@ -1025,7 +1033,7 @@ struct baseline *baseline_read (FILE *fp, const char *name,
                                 pathset_resolve_f resolve, void *arg,
                                 struct error *err)
 {
-    return read_file (fp, name, net, NULL, 0, resolve, arg, err);
+    return read_baseline_file (fp, name, net, NULL, 0, resolve, arg, err);
 }
 
 struct baseline *baseline_near (FILE *fp, const char *name,
@@ -1033,6 +1041,6 @@ struct baseline *baseline_near (FILE *fp, const char *name,
                                 pathset_resolve_f resolve, void *arg,
                                 struct error *err)
 {
-    return read_file (fp, name, pathset_network (job), job, most, resolve, arg,
-                      err);
+    return read_baseline_file (fp, name, pathset_network (job), job, most,
+                               resolve, arg, err);
 }

@@ -37,7 +37,7 @@ struct echelon {
 };
 
 /* x modulo 2^31 - 1 for any x. */
-static uint64_t fold (uint64_t x)
+static uint64_t mod_prime (uint64_t x)
 {
     x = (x & PRIME) + (x >> 31);
     x = (x & PRIME) + (x >> 31);
@@ -50,8 +50,8 @@ static uint64_t power (uint64_t a, uint64_t e)
 
     for (; e > 0; e >>= 1) {
         if (e & 1)
-            x = fold (x * a);
-        a = fold (a * a);
+            x = mod_prime (x * a);
+        a = mod_prime (a * a);
     }
     return x;
 }
@@ -85,7 +85,7 @@ void echelon_destroy (struct echelon *e)
     free (e);
 }
 
-static void add (struct echelon *e, uint32_t col, uint64_t value)
+static void add_echelon_value (struct echelon *e, uint32_t col, uint64_t value)
 {
     if (!e->in[col]) {
         uint32_t l = e->line_of[col];
@@ -95,10 +95,10 @@ static void add (struct echelon *e, uint32_t col, uint64_t value)
         if (l > 0)
             e->todo[(l - 1) / 64] |= UINT64_C (1) << ((l - 1) % 64);
     }
-    e->acc[col] = fold (e->acc[col] + value);
+    e->acc[col] = mod_prime (e->acc[col] + value);
 }
 
-static void reduce (struct echelon *e)
+static void reduce_accumulator (struct echelon *e)
 {
     for (size_t w = 0; w <= e->rank / 64; w++)
         while (e->todo[w]) {
@@ -112,12 +112,13 @@ static void reduce (struct echelon *e)
             e->acc[l->pivot] = 0;
             e->work += l->n;
             for (size_t k = 0; k < l->n; k++)
-                add (e, l->entry[k].col, factor * l->entry[k].value);
+                add_echelon_value (e, l->entry[k].col,
+                                   factor * l->entry[k].value);
         }
 }
 
 /* Make acc the next line. False if acc is empty. */
-static bool keep (struct echelon *e)
+static bool append_echelon_line (struct echelon *e)
 {
     struct echelon_line line = { 0 };
     uint32_t least = 0;
@@ -144,7 +145,7 @@ static bool keep (struct echelon *e)
 
         if (e->acc[c] != 0 && c != line.pivot)
             line.entry[line.n++]
-                = (struct echelon_entry){ c, fold (e->acc[c] * scale) };
+                = (struct echelon_entry){ c, mod_prime (e->acc[c] * scale) };
     }
     e->line = xgrow (e->line, e->rank, sizeof (line));
     e->line[e->rank++] = line;
@@ -158,9 +159,9 @@ bool echelon_add (struct echelon *e, const uint32_t *col, size_t n)
 
     e->work += n;
     for (size_t i = 0; i < n; i++)
-        add (e, col[i], 1);
-    reduce (e);
-    kept = keep (e);
+        add_echelon_value (e, col[i], 1);
+    reduce_accumulator (e);
+    kept = append_echelon_line (e);
     for (size_t i = 0; i < e->ntouched; i++) {
         e->acc[e->touched[i]] = 0;
         e->in[e->touched[i]] = 0;
@@ -186,7 +187,7 @@ uint64_t echelon_null (const struct echelon *e, struct rng *rng, uint64_t *z)
         uint64_t sum = 0;
 
         for (size_t k = 0; k < l->n; k++)
-            sum = fold (sum + l->entry[k].value * z[l->entry[k].col]);
+            sum = mod_prime (sum + l->entry[k].value * z[l->entry[k].col]);
         z[l->pivot] = sum ? PRIME - sum : 0;
         work += l->n;
     }

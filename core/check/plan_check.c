@@ -48,8 +48,8 @@ struct check {
 };
 
 /* The links from a to b and from b to a; link[] has room for ROW_MAX. */
-static int both_ways (const struct check *c, uint32_t a, uint32_t b,
-                      uint32_t *link, struct error *err)
+static int round_trip_links (const struct check *c, uint32_t a, uint32_t b,
+                             uint32_t *link, struct error *err)
 {
     int there = pathset_walk (c->ps, a, b, link, err);
     int back = there < 0 ? -1
@@ -62,13 +62,13 @@ static int both_ways (const struct check *c, uint32_t a, uint32_t b,
     return there + back;
 }
 
-static const char *name (const struct check *c, uint32_t i)
+static const char *endpoint_name (const struct check *c, uint32_t i)
 {
     return pathset_endpoint (c->ps, i)->name;
 }
 
 /* Endpoints in range, each port and each link once in the round. */
-static int check_round (struct check *c, size_t round, struct error *err)
+static int check_plan_round (struct check *c, size_t round, struct error *err)
 {
     const struct network *net = pathset_network (c->ps);
     uint32_t link[ROW_MAX];
@@ -90,14 +90,16 @@ static int check_round (struct check *c, size_t round, struct error *err)
             port = pathset_port (c->ps, end[k]);
             if (c->end_round[port] == round + 1)
                 return error_input (err, "round %zu: %s is in two probes",
-                                    round + 1, name (c, end[k]));
+                                    round + 1, endpoint_name (c, end[k]));
             c->end_round[port] = round + 1;
         }
         if (!pathset_is_pair (c->ps, end[0], end[1]))
-            return error_input (err, "round %zu: %s and %s are in different"
-                                " subnets", round + 1, name (c, end[0]),
-                                name (c, end[1]));
-        if ((nlinks = both_ways (c, end[0], end[1], link, err)) < 0)
+            return error_input (err,
+                                "round %zu: %s and %s are in different"
+                                " subnets",
+                                round + 1, endpoint_name (c, end[0]),
+                                endpoint_name (c, end[1]));
+        if ((nlinks = round_trip_links (c, end[0], end[1], link, err)) < 0)
             return -1;
         for (int k = 0; k < nlinks; k++) {
             /* the probe itself may cross a link in both directions */
@@ -108,9 +110,11 @@ static int check_round (struct check *c, size_t round, struct error *err)
             if (first < k)
                 continue;
             if (c->link_round[link[k]] == round + 1 && !c->schedule)
-                return error_input (err, "round %zu: %s to %s shares link %s"
-                                    " with another probe", round + 1,
-                                    name (c, end[0]), name (c, end[1]),
+                return error_input (err,
+                                    "round %zu: %s to %s shares link %s"
+                                    " with another probe",
+                                    round + 1, endpoint_name (c, end[0]),
+                                    endpoint_name (c, end[1]),
                                     net->link[link[k]].id);
             c->link_round[link[k]] = round + 1;
             if (round < plan_basis_rounds (c->plan))
@@ -153,7 +157,7 @@ static int check_rank (struct check *c, struct error *err)
 
         for (size_t i = 0; i < more; i++)
             order[n++] = (struct checked_probe){
-                p[i], r, both_ways (c, p[i].a, p[i].b, link, NULL),
+                p[i], r, round_trip_links (c, p[i].a, p[i].b, link, NULL),
             };
     }
     qsort (order, n, sizeof (*order), compare_length);
@@ -164,12 +168,12 @@ static int check_rank (struct check *c, struct error *err)
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct probe *p = &order[i].probe;
 
-        both_ways (c, p->a, p->b, link, NULL);
+        round_trip_links (c, p->a, p->b, link, NULL);
         if (!echelon_add (c->form, link, order[i].length) && !c->schedule)
             rc = error_input (err, "round %zu: %s to %s follows from the other"
                               " probes of the basis rounds",
-                              order[i].round + 1, name (c, p->a),
-                              name (c, p->b));
+                              order[i].round + 1, endpoint_name (c, p->a),
+                              endpoint_name (c, p->b));
     }
     if (rc == 0 && echelon_rank (c->form) != rank)
         rc = error_input (err, "the rounds have a rank of %zu, the plan says"
@@ -191,7 +195,7 @@ static int check_pair (const struct check *c, uint32_t a, uint32_t b,
                        struct error *err)
 {
     uint32_t link[ROW_MAX];
-    int n = both_ways (c, a, b, link, err);
+    int n = round_trip_links (c, a, b, link, err);
 
     for (int v = 0; v < VECTORS; v++) {
         uint64_t sum = 0;
@@ -201,7 +205,7 @@ static int check_pair (const struct check *c, uint32_t a, uint32_t b,
         if (sum % ECHELON_PRIME != 0)
             return error_input (err, "%s to %s does not follow from the basis"
                                 " rounds: the rank is more than %zu",
-                                name (c, a), name (c, b),
+                                endpoint_name (c, a), endpoint_name (c, b),
                                 echelon_rank (c->form));
     }
     return n < 0 ? -1 : 0;
@@ -280,7 +284,7 @@ static int check_tree (struct check *c, const struct tree *t,
                 || check_pair (c, one, there, err) < 0)
                 return -1;
             return error_world (err, "the paths to %s do not form a tree",
-                                name (c, t->to));
+                                endpoint_name (c, t->to));
         }
     }
     return 0;
@@ -327,8 +331,8 @@ static int check_leaves (struct check *c, struct error *err)
     return rc;
 }
 
-static int check_links (const struct check *c, size_t links,
-                        struct error *err)
+static int check_link_count (const struct check *c, size_t links,
+                             struct error *err)
 {
     if (links != plan_links (c->plan))
         return error_input (err, "the pairs use %zu links, the plan says %zu",
@@ -350,10 +354,10 @@ static int check_span (struct check *c, struct error *err)
             return -1;
         for (size_t x = 0; x < net->nlinks; x++)
             used += c->used[x];
-        return check_links (c, used, err);
+        return check_link_count (c, used, err);
     }
     if (!(link = pathset_links (c->ps, &n, err))
-        || check_links (c, n, err) < 0)
+        || check_link_count (c, n, err) < 0)
         return -1;
     for (size_t i = 0; i < n && !c->schedule; i++)
         if (c->uses[link[i]] == 0)
@@ -401,7 +405,7 @@ int plan_check (struct pathset *ps, const struct plan *plan,
     c.used = xcalloc (m + 1, 1);
     terminal_work ("checking the plan", 0, 0);
     for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++)
-        rc = check_round (&c, r, err);
+        rc = check_plan_round (&c, r, err);
     if (rc == 0 && (rc = check_rank (&c, err)) == 0)
         rc = check_span (&c, err);
     free (c.uses);

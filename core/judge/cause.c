@@ -54,7 +54,7 @@ struct cause_build {
     size_t n, size;
 };
 
-static int compare_entries (const void *va, const void *vb)
+static int compare_cause_entries (const void *va, const void *vb)
 {
     const struct cause_entry *a = va;
     const struct cause_entry *b = vb;
@@ -64,8 +64,8 @@ static int compare_entries (const void *va, const void *vb)
 }
 
 /* Add to the entries of the row, which begin at `first`. */
-static void put (struct cause_build *b, size_t first, struct suspect s,
-                 uint32_t row, unsigned int value)
+static void put_cause_entry (struct cause_build *b, size_t first,
+                             struct suspect s, uint32_t row, unsigned int value)
 {
     uint64_t key = (uint64_t)s.kind << 2 * INDEX_BITS
                    | (uint64_t)s.index << INDEX_BITS | s.to;
@@ -91,8 +91,9 @@ static int put_routes (struct cause_build *b, size_t first, uint32_t row,
         uint32_t sw = b->net->link[arc_link (arc[k])].end[arc[k] % 2];
 
         if (sw != NETWORK_NONE)
-            put (b, first, (struct suspect){ SUSPECT_ROUTE, sw, (uint32_t)to },
-                 row, value);
+            put_cause_entry (
+                b, first, (struct suspect){ SUSPECT_ROUTE, sw, (uint32_t)to },
+                row, value);
     }
     return n;
 }
@@ -111,8 +112,9 @@ static void put_sure (struct cause_build *b, size_t first, uint32_t row,
     for (size_t i = 0; i < n; i++)
         if (way[i].share > MULTIPATH_SURE
             && !multipath_is_single (paths, way[i].link))
-            put (b, first, (struct suspect){ SUSPECT_LINK, way[i].link, 0 },
-                 row, value);
+            put_cause_entry (b, first,
+                             (struct suspect){ SUSPECT_LINK, way[i].link, 0 },
+                             row, value);
 }
 
 /* When a row was measured, in parts of the first stage; of the second alone: its
@@ -160,16 +162,16 @@ static int put_row (struct cause_build *b, uint32_t row,
 
         for (size_t k = 0; k < sizeof (at) / sizeof (at[0]); k++)
             if (at[k].suspect.index != NETWORK_NONE)
-                put (b, first, at[k].suspect, row, at[k].value);
+                put_cause_entry (b, first, at[k].suspect, row, at[k].value);
     }
-    put (b, first,
-         (struct suspect){ SUSPECT_ROW,
-                           o->oneway || o->a < o->b ? o->a : o->b,
-                           o->oneway || o->a < o->b ? o->b : o->a },
-         row, 1);
+    put_cause_entry (b, first,
+                     (struct suspect){ SUSPECT_ROW,
+                                       o->oneway || o->a < o->b ? o->a : o->b,
+                                       o->oneway || o->a < o->b ? o->b : o->a },
+                     row, 1);
     if (timed)
-        put (b, first, (struct suspect){ SUSPECT_DRIFT, 0, 0 }, row,
-             row_crossings (o->count, o->n) * drift_time (b, o));
+        put_cause_entry (b, first, (struct suspect){ SUSPECT_DRIFT, 0, 0 }, row,
+                         row_crossings (o->count, o->n) * drift_time (b, o));
     if (o->apart > 0) {
         put_sure (b, first, row, o->a, o->b, o->oneway ? 2 : 1);
         if (!o->oneway)
@@ -280,8 +282,8 @@ struct cause_columns {
 /* Append a column as a signature, its values in lowest terms. Return their
  * common divisor.
  */
-static unsigned int append (struct causes *c, const struct cause_entry *e,
-                            size_t n)
+static unsigned int append_signature (struct causes *c,
+                                      const struct cause_entry *e, size_t n)
 {
     unsigned int unit = 0;
     size_t at = c->start[c->n];
@@ -366,8 +368,8 @@ static bool is_possible (const struct cause_columns *t, const struct suspect *s)
 /* Whether a suspect is stored as a member of a signature, in addition to the
  * simplest.
  */
-static bool is_beside (const struct cause_columns *t, const struct suspect *s,
-                       uint32_t signature)
+static bool is_extra_member (const struct cause_columns *t,
+                             const struct suspect *s, uint32_t signature)
 {
     const struct suspect *simplest = &t->simplest[signature];
     uint32_t link = suspect_link (simplest);
@@ -405,7 +407,7 @@ static void add_columns (struct cause_columns *t)
         if (!is_possible (t, &s)
             || (s.kind == SUSPECT_WARM && end - i == 1))
             continue;
-        unit = append (t->c, b->entry + i, end - i);
+        unit = append_signature (t->c, b->entry + i, end - i);
         signature = intern (t, &s);
         if (s.kind == SUSPECT_LINK) {
             const struct link_info *link = &b->net->link[s.index];
@@ -416,7 +418,7 @@ static void add_columns (struct cause_columns *t)
                 if (link->end[end] != NETWORK_NONE)
                     t->switch_links[link->end[end]]++;
         }
-        if (!is_beside (t, &s, signature))
+        if (!is_extra_member (t, &s, signature))
             continue;
         t->member[t->n] = (struct member){
             s, s.kind == SUSPECT_ARC     ? 2. * unit
@@ -479,7 +481,7 @@ int causes_make (struct causes *c, struct pathset *ps,
         rc = put_row (&b, (uint32_t)i, &obs->v[i], err);
     if (rc == 0) {
         detours_make (&c->detours, b.net);
-        qsort (b.entry, b.n, sizeof (*b.entry), compare_entries);
+        qsort (b.entry, b.n, sizeof (*b.entry), compare_cause_entries);
         make_signatures (c, &b);
     }
     free (b.entry);

@@ -108,7 +108,8 @@ static int compare_suspicions (const void *va, const void *vb)
 /* Keep only what is measured again, the most significant first: a slow link,
  * any wrong route or row.
  */
-static void sift (struct suspicions *s, const struct judge_options *opts)
+static void keep_suspects_to_confirm (struct suspicions *s,
+                                      const struct judge_options *opts)
 {
     size_t n = 0;
 
@@ -134,7 +135,8 @@ static void sift (struct suspicions *s, const struct judge_options *opts)
  */
 
 /* Find the arcs there and back; return the number there. */
-static int walk (const struct hunt *h, struct candidate *c, struct error *err)
+static int walk_candidate (const struct hunt *h, struct candidate *c,
+                           struct error *err)
 {
     int there = pathset_walk (h->ps, c->a, c->b, c->arc, err);
     int back = there < 0
@@ -146,7 +148,8 @@ static int walk (const struct hunt *h, struct candidate *c, struct error *err)
 }
 
 /* Add the pair to the pool if its round trip crosses a suspect. */
-static int draw (struct hunt *h, uint32_t a, uint32_t b, struct error *err)
+static int add_candidate (struct hunt *h, uint32_t a, uint32_t b,
+                          struct error *err)
 {
     struct candidate *c = &h->pool[h->npool];
     bool any = false;
@@ -157,7 +160,7 @@ static int draw (struct hunt *h, uint32_t a, uint32_t b, struct error *err)
     if (h->npool == POOL_MAX || h->silent[a] || h->silent[b])
         return 0;
     *c = (struct candidate){ .a = a, .b = b };
-    if ((there = walk (h, c, err)) < 0)
+    if ((there = walk_candidate (h, c, err)) < 0)
         return -1;
     for (size_t i = 0; i < h->nsuspects; i++) {
         const struct suspect *s = &h->suspect[i];
@@ -264,7 +267,7 @@ static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
     }
     for (size_t s = 0; s < nsets; s++)
         for (size_t i = 0; i < draws && i < set[s].seen; i++)
-            if (draw (h, set[s].source[i], to, err) < 0)
+            if (add_candidate (h, set[s].source[i], to, err) < 0)
                 return -1;
     return 0;
 }
@@ -285,7 +288,8 @@ static int fill_pool (struct hunt *h, struct error *err)
         const struct suspect *s = &h->suspect[i];
 
         others |= s->kind == SUSPECT_SWITCH || link_kind (h, s) == LINK_SWITCH;
-        if (s->kind == SUSPECT_ROW && draw (h, s->index, s->to, err) < 0)
+        if (s->kind == SUSPECT_ROW
+            && add_candidate (h, s->index, s->to, err) < 0)
             return -1;
     }
     for (int own = 1; own >= !others; own--)
@@ -302,7 +306,7 @@ static int fill_pool (struct hunt *h, struct error *err)
  */
 
 /* How many goals a row serves; `take` counts it. */
-static int serve (struct hunt *h, const struct candidate *c, bool take)
+static int count_goals (struct hunt *h, const struct candidate *c, bool take)
 {
     int sum = 0;
 
@@ -333,8 +337,8 @@ static unsigned int free_round (const struct hunt *h, const struct candidate *c)
     return r;
 }
 
-static void place (struct hunt *h, unsigned int round,
-                   const struct candidate *c)
+static void place_candidate (struct hunt *h, unsigned int round,
+                             const struct candidate *c)
 {
     uint16_t bit = 1u << round;
 
@@ -346,7 +350,7 @@ static void place (struct hunt *h, unsigned int round,
 }
 
 /* Choose the best candidates, as long as any serves a goal. */
-static void choose (struct hunt *h)
+static void choose_candidates (struct hunt *h)
 {
     struct candidate *best;
 
@@ -356,7 +360,7 @@ static void choose (struct hunt *h)
         best = NULL;
         for (size_t i = 0; i < h->npool; i++) {
             struct candidate *c = &h->pool[i];
-            double gain = c->worth * serve (h, c, false);
+            double gain = c->worth * count_goals (h, c, false);
 
             if (gain > most && free_round (h, c) < h->rounds) {
                 most = gain;
@@ -364,9 +368,9 @@ static void choose (struct hunt *h)
             }
         }
         if (best) {
-            serve (h, best, true);
+            count_goals (h, best, true);
             best->worth *= KNOWN; /* another partner is better */
-            place (h, free_round (h, best), best);
+            place_candidate (h, free_round (h, best), best);
         }
     } while (best);
 }
@@ -382,7 +386,7 @@ static int add_controls (struct hunt *h, struct error *err)
         bool clean = !h->silent[c.a] && !h->silent[c.b];
         unsigned int round;
 
-        if (walk (h, &c, err) < 0)
+        if (walk_candidate (h, &c, err) < 0)
             return -1;
         for (int k = 0; k < c.narcs; k++)
             clean &= !h->cause_of[arc_link (c.arc[k])];
@@ -390,7 +394,7 @@ static int add_controls (struct hunt *h, struct error *err)
         if (!clean || round == h->rounds
             || h->first + round >= plan_rounds (h->plan))
             continue;
-        place (h, round, &c);
+        place_candidate (h, round, &c);
         wanted--;
     }
     return 0;
@@ -410,8 +414,8 @@ static void mark_links (struct hunt *h, const struct suspicion *s,
         }
 }
 
-static int hunt_cause (struct hunt *h, const struct suspicion *s,
-                       struct error *err)
+static int plan_cause_probes (struct hunt *h, const struct suspicion *s,
+                              struct error *err)
 {
     h->nsuspects = s->n < SUSPECTS_MAX ? s->n : SUSPECTS_MAX;
     memcpy (h->suspect, s->suspect, h->nsuspects * sizeof (*h->suspect));
@@ -425,20 +429,20 @@ static int hunt_cause (struct hunt *h, const struct suspicion *s,
     memset (h->apart, ROWS_APART, sizeof (h->apart));
     if (fill_pool (h, err) < 0)
         return -1;
-    choose (h);
+    choose_candidates (h);
     return 0;
 }
 
 /* Add a pair, some of whose flows may cross a suspect, to a round in which both
  * are free. It is not known which cables spread messages share.
  */
-static void add_pair (struct hunt *h, const struct probe *p)
+static void add_spread_pair (struct hunt *h, const struct probe *p)
 {
     const struct candidate c = { .a = p->a, .b = p->b };
     unsigned int round = free_round (h, &c);
 
     if (!h->silent[p->a] && !h->silent[p->b] && round < h->rounds)
-        place (h, round, &c);
+        place_candidate (h, round, &c);
 }
 
 int confirm_suspects (struct plan *plan, struct pathset *ps,
@@ -501,12 +505,12 @@ int confirm_suspects (struct plan *plan, struct pathset *ps,
         h.cause = c + 1;
         h.rounds = s->v[c].vague && opts->rounds > VAGUE_ROUNDS ? VAGUE_ROUNDS
                                                                 : opts->rounds;
-        rc = hunt_cause (&h, &s->v[c], err);
+        rc = plan_cause_probes (&h, &s->v[c], err);
     }
     /* a flow tells little: as many pairs as possible */
     h.rounds = opts->rounds > 0 ? SPREAD_ROUNDS : 0;
     for (size_t i = 0; i < s->npairs && rc == 0; i++)
-        add_pair (&h, &s->pair[i]);
+        add_spread_pair (&h, &s->pair[i]);
     h.rounds = opts->rounds;
     if (rc == 0 && (rc = add_controls (&h, err)) == 0)
         plan_set_confirm (plan, plan_confirm_rounds (plan) + plan_rounds (plan)
@@ -539,7 +543,7 @@ struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
 
     if (judge_view_make (&view, ps, samples, baseline, err) == 0
         && judge_first (&s, &view, plan, samples, judge, err) == 0) {
-        sift (&s, judge);
+        keep_suspects_to_confirm (&s, judge);
         if (opts->delays)
             *opts->delays = s.delays;
         longer = plan_copy (plan);

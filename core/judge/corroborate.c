@@ -41,7 +41,7 @@ static unsigned int signs_of (uint32_t link, const struct sign *sign, size_t n)
     return set;
 }
 
-static void say (struct finding *f, enum sign_kind kind)
+static void append_sign_reason (struct finding *f, enum sign_kind kind)
 {
     char *why = xasprintf ("%s; %s", f->why ? f->why : "", signs[kind].why);
 
@@ -81,7 +81,7 @@ static void corroborate_one (struct finding *f, const struct sign *sign,
         if (!(all & 1U << order[i]))
             continue;
         move_suspects (f, order[i], sign, n);
-        say (f, order[i]);
+        append_sign_reason (f, order[i]);
         if (f->basis == BASIS_CLASS && f->level == VERDICT_WARN
             && judge_fails (opts, f->excess_ns, f->stderr_ns)) {
             f->level = VERDICT_FAIL;
@@ -93,7 +93,7 @@ static void corroborate_one (struct finding *f, const struct sign *sign,
     }
     if (all & 1U << SIGN_WAIT && f->level == VERDICT_FAIL) {
         f->level = VERDICT_UNKNOWN;
-        say (f, SIGN_WAIT);
+        append_sign_reason (f, SIGN_WAIT);
     }
 }
 

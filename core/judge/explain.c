@@ -63,7 +63,7 @@ enum {
 #define NORMAL_THIRD 0.4307
 #define NORMAL_MEDIAN 0.6745
 
-static enum suspect_kind kind_of (const struct explanation *ex, size_t k)
+static enum suspect_kind signature_kind (const struct explanation *ex, size_t k)
 {
     return causes_simplest (ex->causes, k)->suspect.kind;
 }
@@ -79,7 +79,7 @@ static bool is_host_link (const struct explanation *ex, size_t k)
 /* What chance gives, in standard errors. */
 static double threshold (const struct explanation *ex, size_t k)
 {
-    return ex->scale * ex->chance[kind_of (ex, k)];
+    return ex->scale * ex->chance[signature_kind (ex, k)];
 }
 
 /*
@@ -127,13 +127,13 @@ static int whiten (struct explanation *ex, const size_t *k, size_t n, double *p)
 }
 
 /* Groups of similar information: a host link has less, by the host's offset. */
-static int group_of (const struct explanation *ex, size_t k)
+static int signature_group (const struct explanation *ex, size_t k)
 {
-    return is_host_link (ex, k) ? SUSPECT_KINDS : (int)kind_of (ex, k);
+    return is_host_link (ex, k) ? SUSPECT_KINDS : (int)signature_kind (ex, k);
 }
 
 /* Estimate all information from draws. */
-static int sketch (struct explanation *ex)
+static int estimate_information (struct explanation *ex)
 {
     const struct causes *causes = ex->causes;
     const struct observation *row = ex->model->obs->v;
@@ -163,11 +163,11 @@ static int sketch (struct explanation *ex)
     for (size_t k = 0; k < causes->n; k++) {
         for (size_t i = 0; i < draws; i++)
             ex->info[k] += pow (causes_dot (causes, k, z + i * nrows), 2);
-        sum[group_of (ex, k)] += ex->info[k] / (double)draws;
-        sum_bound[group_of (ex, k)] += bound_of (ex, k);
+        sum[signature_group (ex, k)] += ex->info[k] / (double)draws;
+        sum_bound[signature_group (ex, k)] += bound_of (ex, k);
     }
     for (size_t k = 0; k < causes->n; k++) {
-        int group = group_of (ex, k);
+        int group = signature_group (ex, k);
         double mean = bound_of (ex, k) * sum[group] / sum_bound[group];
 
         set_info (ex, k,
@@ -183,7 +183,7 @@ static int sketch (struct explanation *ex)
  */
 
 /* What traffic may have added to all its rows alike, as the simplest member. */
-static double doubt_of (const struct explanation *ex, size_t k)
+static double signature_doubt (const struct explanation *ex, size_t k)
 {
     const struct causes *c = ex->causes;
     double doubt = 0;
@@ -225,7 +225,7 @@ static int refit (struct explanation *ex)
         c->t = e[i] / sqrt (column[i]);
         c->excess_ns = e[i] / unit;
         c->stderr_ns = hypot (ex->scale * sqrt (column[i]) / unit,
-                              doubt_of (ex, c->signature));
+                              signature_doubt (ex, c->signature));
         for (size_t r = 0; r < ex->model->nrows; r++)
             ex->z[r] -= e[i] * c->p[r];
     }
@@ -238,8 +238,8 @@ static int refit (struct explanation *ex)
 static bool is_excess (const struct explanation *ex, size_t k)
 {
     return ex->causes->start[k + 1] - ex->causes->start[k] > 1
-           && suspect_traits[kind_of (ex, k)].slow
-           && kind_of (ex, k) != SUSPECT_LINK;
+           && suspect_traits[signature_kind (ex, k)].slow
+           && signature_kind (ex, k) != SUSPECT_LINK;
 }
 
 /* Information on signature k that the causes do not have. */
@@ -260,7 +260,7 @@ static double information (const struct explanation *ex, size_t k)
 }
 
 /* How much chi square improves by signature k. */
-static double gain (const struct explanation *ex, size_t k)
+static double signature_gain (const struct explanation *ex, size_t k)
 {
     double left;
     double b = causes_dot (ex->causes, k, ex->z);
@@ -307,14 +307,14 @@ static size_t list_rivals (const struct explanation *ex, double above,
  * most `turns` turns. With `best` the score is the gain above that of chance,
  * and the floor rises to the best one's, which *best becomes.
  */
-static int search (struct explanation *ex, double floor, int turns,
-                   size_t *best)
+static int find_best_signature (struct explanation *ex, double floor, int turns,
+                                size_t *best)
 {
     size_t next[LSQ_LANES];
     size_t n;
 
     for (size_t k = 0; k < ex->causes->n; k++) {
-        double g = gain (ex, k);
+        double g = signature_gain (ex, k);
 
         ex->score[k] = (ex->exact[k] ? g : g / COMPETES)
                        - (best ? pow (threshold (ex, k), 2) : 0);
@@ -329,8 +329,8 @@ static int search (struct explanation *ex, double floor, int turns,
         for (size_t i = 0; i < n; i++) {
             size_t k = next[i];
 
-            ex->score[k]
-                = gain (ex, k) - (best ? pow (threshold (ex, k), 2) : 0);
+            ex->score[k] = signature_gain (ex, k)
+                           - (best ? pow (threshold (ex, k), 2) : 0);
             if (best && ex->score[k] > floor) {
                 floor = ex->score[k];
                 *best = k;
@@ -343,7 +343,7 @@ static int search (struct explanation *ex, double floor, int turns,
 /* Insert a cause at place i: in the old order H has a factor again, in another
  * one it may be singular by rounding.
  */
-static int put (struct explanation *ex, size_t i, struct cause c)
+static int insert_cause (struct explanation *ex, size_t i, struct cause c)
 {
     memmove (&ex->cause[i + 1], &ex->cause[i],
              (ex->n++ - i) * sizeof (ex->cause[0]));
@@ -351,7 +351,7 @@ static int put (struct explanation *ex, size_t i, struct cause c)
     return refit (ex);
 }
 
-static int add (struct explanation *ex, size_t i, size_t k)
+static int add_cause (struct explanation *ex, size_t i, size_t k)
 {
     struct cause c = {
         .signature = k,
@@ -359,13 +359,13 @@ static int add (struct explanation *ex, size_t i, size_t k)
     };
 
     if (whiten (ex, &k, 1, c.p) == 0)
-        return put (ex, i, c);
+        return insert_cause (ex, i, c);
     free (c.p);
     return -1;
 }
 
 /* Remove cause i; the caller owns its p. */
-static struct cause take (struct explanation *ex, size_t i)
+static struct cause remove_cause (struct explanation *ex, size_t i)
 {
     struct cause c = ex->cause[i];
 
@@ -375,7 +375,7 @@ static struct cause take (struct explanation *ex, size_t i)
 }
 
 /* Drop causes that chance explains as well, the least significant first. */
-static int drop (struct explanation *ex)
+static int drop_chance_causes (struct explanation *ex)
 {
     for (;;) {
         double least = 1;
@@ -393,7 +393,7 @@ static int drop (struct explanation *ex)
         }
         if (who == ex->n)
             return 0;
-        free (take (ex, who).p);
+        free (remove_cause (ex, who).p);
         if (refit (ex) < 0)
             return -1;
     }
@@ -407,13 +407,13 @@ static int forward (struct explanation *ex)
     for (int turn = 0; turn < TURNS_MAX; turn++) {
         size_t k = SIZE_MAX;
 
-        if (search (ex, 0, COMPUTE_TURNS, &k) < 0)
+        if (find_best_signature (ex, 0, COMPUTE_TURNS, &k) < 0)
             return -1;
         if (k == SIZE_MAX)
             return 0;
         if (ex->n == most)
             break;
-        if (add (ex, ex->n, k) < 0 || drop (ex) < 0)
+        if (add_cause (ex, ex->n, k) < 0 || drop_chance_causes (ex) < 0)
             return -1;
     }
     ex->full = true;
@@ -449,11 +449,11 @@ static int add_whole (struct explanation *ex, const size_t *k, size_t n)
     int rc = whiten (ex, k, n, p);
 
     for (size_t i = 0; i < n && rc == 0 && ex->n < CAUSES_MAX; i++)
-        if (gain (ex, k[i]) > 0) {
+        if (signature_gain (ex, k[i]) > 0) {
             struct cause c = { k[i], .p = xarray (nrows, sizeof (*c.p)) };
 
             memcpy (c.p, p + i * nrows, nrows * sizeof (*c.p));
-            rc = put (ex, ex->n, c);
+            rc = insert_cause (ex, ex->n, c);
         }
     free (p);
     return rc;
@@ -466,7 +466,7 @@ static int first_scale (struct explanation *ex)
     size_t whole[LSQ_LANES], n = 0;
 
     for (size_t k = 0; k < ex->causes->n; k++) {
-        if (suspect_traits[kind_of (ex, k)].whole)
+        if (suspect_traits[signature_kind (ex, k)].whole)
             whole[n++] = k;
         if (n == LSQ_LANES || k + 1 == ex->causes->n) {
             if (add_whole (ex, whole, n) < 0)
@@ -476,7 +476,7 @@ static int first_scale (struct explanation *ex)
     }
     ex->scale = fmin (scale, noise_scale (ex, 1 / 3., NORMAL_THIRD));
     while (ex->n > 0)
-        free (take (ex, ex->n - 1).p);
+        free (remove_cause (ex, ex->n - 1).p);
     return refit (ex);
 }
 
@@ -506,7 +506,8 @@ int explain (struct explanation *ex, const struct model *model,
                                           / (double)causes->kind[kind]);
     model_residual (model, r);
     if (model_whiten (model, r, 1, MODEL_EXACT, ex->unexplained) < 0
-        || sketch (ex) < 0 || refit (ex) < 0 || first_scale (ex) < 0)
+        || estimate_information (ex) < 0 || refit (ex) < 0
+        || first_scale (ex) < 0)
         goto done;
     /* explained rows no longer count as noise */
     do {
@@ -517,7 +518,7 @@ int explain (struct explanation *ex, const struct model *model,
         ex->scale = noise_scale (ex, 1 / 3., NORMAL_THIRD);
     } while (ex->scale < SETTLED * scale);
     ex->scale = noise_scale (ex, 0.5, NORMAL_MEDIAN);
-    rc = refit (ex) < 0 ? -1 : drop (ex);
+    rc = refit (ex) < 0 ? -1 : drop_chance_causes (ex);
 done:
     free (r);
     return rc;
@@ -546,7 +547,7 @@ static struct rival make_rival (const struct explanation *ex, size_t k,
 {
     double b = causes_dot (ex->causes, k, ex->z)
                * causes_simplest (ex->causes, k)->unit;
-    double g = gain (ex, k);
+    double g = signature_gain (ex, k);
 
     if (!(g > 0)) /* the cause's own, by rounding: a copy of others */
         return (struct rival){ .signature = k, .less = less };
@@ -554,7 +555,7 @@ static struct rival make_rival (const struct explanation *ex, size_t k,
         .signature = k,
         .less = less,
         .excess_ns = g / b,
-        .stderr_ns = hypot (ex->scale * sqrt (g) / b, doubt_of (ex, k)),
+        .stderr_ns = hypot (ex->scale * sqrt (g) / b, signature_doubt (ex, k)),
     };
 }
 
@@ -572,22 +573,22 @@ struct rival *explain_suspects (struct explanation *ex, size_t c, size_t *n)
     struct rival *list = xarray (ex->causes->n, sizeof (*list));
     size_t self = ex->cause[c].signature;
     bool slower = ex->cause[c].excess_ns > 0;
-    struct cause old = take (ex, c);
+    struct cause old = remove_cause (ex, c);
     int rc = refit (ex);
-    double own = gain (ex, self);
+    double own = signature_gain (ex, self);
     double least = fmax (own - SUSPECT_MARGIN * pow (ex->scale, 2),
                          SUSPECT_COMPETES * own);
 
     *n = 0;
     list[(*n)++] = make_rival (ex, self, 0);
     if (rc == 0)
-        rc = search (ex, least, SUSPECT_TURNS, NULL);
+        rc = find_best_signature (ex, least, SUSPECT_TURNS, NULL);
     for (size_t k = 0; k < ex->causes->n && rc == 0; k++)
         if (k != self && ex->exact[k] && ex->score[k] > least
             && (causes_dot (ex->causes, k, ex->z) > 0) == slower)
             list[(*n)++] = make_rival (ex, k, own - ex->score[k]);
     qsort (list + 1, *n - 1, sizeof (*list), compare_rivals);
-    if (put (ex, c, old) == 0 && rc == 0)
+    if (insert_cause (ex, c, old) == 0 && rc == 0)
         return list;
     free (list);
     return NULL;
@@ -595,8 +596,8 @@ struct rival *explain_suspects (struct explanation *ex, size_t c, size_t *n)
 
 int explain_swap (struct explanation *ex, size_t c, size_t signature)
 {
-    free (take (ex, c).p);
-    return add (ex, c, signature);
+    free (remove_cause (ex, c).p);
+    return add_cause (ex, c, signature);
 }
 
 /*
@@ -627,7 +628,7 @@ int explain_bounds (struct explanation *ex, double sd, double enough,
     size_t n = 0;
 
     for (size_t k = 0; k < ex->causes->n; k++) {
-        if (kind_of (ex, k) == SUSPECT_LINK) {
+        if (signature_kind (ex, k) == SUSPECT_LINK) {
             upper[k] = upper_bound (ex, k, sd);
             /* only an estimate: compute it if it matters */
             if (!ex->exact[k] && upper[k] > enough / 2)

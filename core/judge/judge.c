@@ -120,7 +120,7 @@ struct judgement {
     size_t nshifts;
     size_t unjudged;  /* links, due to traffic to a host end */
     bool crowded;     /* others' traffic met all messages of a cause */
-    bool *distrusted; /* [nlinks] loopbacks by host link, see distrust () */
+    bool *distrusted; /* [nlinks] loopbacks by host link: distrust_loopbacks () */
     size_t ndistrusted;
     double *most; /* [model.m] ns that a link may be slower, see bound_links */
     struct verdict *verdict;
@@ -140,8 +140,9 @@ static uint64_t probe_key (size_t round, uint32_t a, uint32_t b)
 /* Count the plan's probes without a sample. -1 with err: one is not of the
  * plan.
  */
-static int check_plan (const struct plan *plan, const struct samples *samples,
-                       size_t *absent, struct error *err)
+static int count_absent_probes (const struct plan *plan,
+                                const struct samples *samples, size_t *absent,
+                                struct error *err)
 {
     uint64_t *planned = xarray (plan_probes (plan), sizeof (*planned));
     bool *there = xcalloc (plan_probes (plan), sizeof (*there));
@@ -179,7 +180,7 @@ static int check_plan (const struct plan *plan, const struct samples *samples,
 }
 
 /* As observe sorts them: a pair's round trip, or from its smaller end, back. */
-static int compare_ends (const void *va, const void *vb)
+static int compare_observation_ends (const void *va, const void *vb)
 {
     const struct observation *a = va;
     const struct observation *b = vb;
@@ -192,10 +193,11 @@ static int compare_ends (const void *va, const void *vb)
 }
 
 /* The observation of the same pair, and direction, in another run, or NULL. */
-static const struct observation *find_pair (const struct observations *in,
-                                            const struct observation *o)
+static const struct observation *
+find_same_observation (const struct observations *in,
+                       const struct observation *o)
 {
-    return bsearch (o, in->v, in->n, sizeof (*o), compare_ends);
+    return bsearch (o, in->v, in->n, sizeof (*o), compare_observation_ends);
 }
 
 /*
@@ -329,9 +331,9 @@ static void limit_model (struct judgement *j)
  * The suspects of a finding
  */
 
-static struct finding *add_finding (struct judgement *j,
-                                    enum verdict_status level,
-                                    enum finding_basis basis)
+static struct finding *append_finding (struct judgement *j,
+                                       enum verdict_status level,
+                                       enum finding_basis basis)
 {
     struct verdict *v = j->verdict;
 
@@ -357,8 +359,8 @@ static bool add_number (uint32_t **list, size_t *n, uint32_t number)
 }
 
 /* Add a link, or that one direction of it explains the excess as well. */
-static void add_link (const struct judgement *j, struct finding *f,
-                      uint32_t link, bool oneway)
+static void add_suspect_link (const struct judgement *j, struct finding *f,
+                              uint32_t link, bool oneway)
 {
     const struct link_info *info = &j->net->link[link];
 
@@ -387,7 +389,7 @@ static void add_path (const struct judgement *j, struct finding *f, size_t row,
         const uint32_t *end = j->net->link[o->link[p]].end;
 
         if (sw == NETWORK_NONE || end[0] == sw || end[1] == sw)
-            add_link (j, f, o->link[p], false);
+            add_suspect_link (j, f, o->link[p], false);
     }
 }
 
@@ -406,11 +408,11 @@ static void add_route (const struct judgement *j, struct finding *f, size_t row,
         passed |= j->net->link[arc_link (arc[k])].end[arc[k] % 2]
                   == route->index;
         if (passed)
-            add_link (j, f, arc_link (arc[k]), false);
+            add_suspect_link (j, f, arc_link (arc[k]), false);
     }
 }
 
-static enum suspect_kind kind_of (const struct judgement *j, size_t number)
+static enum suspect_kind cause_kind (const struct judgement *j, size_t number)
 {
     return j->face[number]->suspect.kind;
 }
@@ -428,8 +430,8 @@ static void add_members (const struct judgement *j, struct finding *f,
         const struct suspect *s = &c->member[i].suspect;
 
         if (suspect_link (s) != NETWORK_NONE)
-            add_link (j, f, suspect_link (s),
-                      s->kind == SUSPECT_ARC && !oneway);
+            add_suspect_link (j, f, suspect_link (s),
+                              s->kind == SUSPECT_ARC && !oneway);
         else if (s->kind == SUSPECT_ROUTE && f->kind == FINDING_ROUTE)
             add_route (j, f, c->row[first], s);
         else if (s->kind == SUSPECT_SWITCH && f->kind != FINDING_ROUTE) {
@@ -442,7 +444,8 @@ static void add_members (const struct judgement *j, struct finding *f,
 }
 
 /* Add the likeliest of the switches that may have the wrong route. */
-static void add_switches (struct judgement *j, struct finding *f, size_t number)
+static void add_suspect_switches (struct judgement *j, struct finding *f,
+                                  size_t number)
 {
     uint32_t sw[SWITCHES_NAMED];
     int n = route_switches (&j->ex, number, j->ps, sw, SWITCHES_NAMED);
@@ -451,19 +454,20 @@ static void add_switches (struct judgement *j, struct finding *f, size_t number)
         add_number (&f->sw, &f->nsw, sw[i]);
 }
 
-static void add_suspects (struct judgement *j, struct finding *f, size_t number)
+static void add_cause_suspects (struct judgement *j, struct finding *f,
+                                size_t number)
 {
     const struct cause *c = &j->ex.cause[number];
     size_t n;
     struct rival *rival = explain_suspects (&j->ex, number, &n);
 
-    f->kind = suspect_traits[kind_of (j, number)].finding;
+    f->kind = suspect_traits[cause_kind (j, number)].finding;
     for (size_t i = 0; rival && i < n; i++)
         add_members (j, f, rival[i].signature,
-                     kind_of (j, number) == SUSPECT_ARC);
+                     cause_kind (j, number) == SUSPECT_ARC);
     free (rival);
     if (f->kind == FINDING_ROUTE)
-        add_switches (j, f, number);
+        add_suspect_switches (j, f, number);
     /* a single row that differs alone */
     if (f->nsuspects == 0)
         add_path (j, f, j->causes.row[j->causes.start[c->signature]],
@@ -477,10 +481,10 @@ static void add_suspects (struct judgement *j, struct finding *f, size_t number)
 /* Kinds that can be slow: links, directions, switches. */
 static bool is_links (const struct judgement *j, size_t number)
 {
-    return suspect_traits[kind_of (j, number)].slow;
+    return suspect_traits[cause_kind (j, number)].slow;
 }
 
-static size_t rows_of (const struct judgement *j, const struct cause *c)
+static size_t cause_row_count (const struct judgement *j, const struct cause *c)
 {
     return j->causes.start[c->signature + 1] - j->causes.start[c->signature];
 }
@@ -490,7 +494,7 @@ static size_t probes_of (const struct judgement *j, const struct cause *c)
 {
     const uint32_t *row = j->causes.row + j->causes.start[c->signature];
     const struct observation *o = j->run.obs.v;
-    size_t n = rows_of (j, c), probes = n;
+    size_t n = cause_row_count (j, c), probes = n;
 
     for (size_t e = 1; e < n; e++)
         probes -= pair_key (o[row[e]].a, o[row[e]].b)
@@ -499,12 +503,14 @@ static size_t probes_of (const struct judgement *j, const struct cause *c)
 }
 
 /* Whether no run's repeats of a pair show traffic. */
-static bool is_tight (const struct judgement *j, const struct observation *o)
+static bool is_tight_in_all_runs (const struct judgement *j,
+                                  const struct observation *o)
 {
     bool tight = o->tight;
 
     for (size_t i = 0; i < j->nbase && tight; i++) {
-        const struct observation *b = find_pair (&j->base[i].obs, o);
+        const struct observation *b
+            = find_same_observation (&j->base[i].obs, o);
 
         tight = !b || b->tight;
     }
@@ -523,7 +529,7 @@ static bool is_busy (const struct judgement *j, const struct cause *c)
 
     for (size_t i = 0; i < o->n && !some; i++)
         some = o->v[i].quiet;
-    for (size_t e = 0; e < rows_of (j, c) && some; e++)
+    for (size_t e = 0; e < cause_row_count (j, c) && some; e++)
         some = !o->v[row[e]].quiet;
     return some && !j->paths;
 }
@@ -536,19 +542,20 @@ static bool is_traffic (const struct judgement *j, size_t number)
     const struct cause *c = &j->ex.cause[number];
     const uint32_t *row = j->causes.row + j->causes.start[c->signature];
     const struct observation *o = j->run.obs.v;
-    size_t n = rows_of (j, c);
+    size_t n = cause_row_count (j, c);
 
-    if (!j->face[number] || kind_of (j, number) == SUSPECT_ROW)
+    if (!j->face[number] || cause_kind (j, number) == SUSPECT_ROW)
         return true;
-    if (suspect_traits[kind_of (j, number)].whole)
+    if (suspect_traits[cause_kind (j, number)].whole)
         return false;
     if (is_links (j, number))
         return n == 1 && j->model.nrows > ROWS_FEW
-               && o[*row].rounds < ROUNDS_ENOUGH && !is_tight (j, &o[*row]);
+               && o[*row].rounds < ROUNDS_ENOUGH
+               && !is_tight_in_all_runs (j, &o[*row]);
     if (n > 1 ? c->excess_ns > 0 : j->model.nrows <= ROWS_FEW)
         return false;
     for (size_t e = 0; e < n; e++)
-        if (!is_tight (j, &o[row[e]]))
+        if (!is_tight_in_all_runs (j, &o[row[e]]))
             return true;
     return false;
 }
@@ -568,7 +575,8 @@ static bool is_new (const struct judgement *j, const struct cause *c)
         double most = causes->value[e] * amplitude;
 
         for (size_t i = 0; i < j->nbase; i++) {
-            const struct observation *b = find_pair (&j->base[i].obs, o);
+            const struct observation *b
+                = find_same_observation (&j->base[i].obs, o);
             double shift;
             double sd;
 
@@ -640,8 +648,8 @@ static bool may_be_software (const struct judgement *j, const struct finding *f)
 /* By how much a host's loopback is slower than the middle one of the others in
  * this run, and how much these differ. False: it is not known.
  */
-static bool compare_hosts (const struct judgement *j, uint32_t link, double *ns,
-                           double *sd)
+static bool compare_host_loopbacks (const struct judgement *j, uint32_t link,
+                                    double *ns, double *sd)
 {
     double *other = xarray (j->run.nloopbacks, sizeof (*other));
     struct loopback_time own = model_loopback_time (&j->run, link);
@@ -683,9 +691,9 @@ static void blame_host (struct judgement *j, struct finding *f, uint32_t link,
     enum finding_basis basis = f->basis;
 
     verdict_drop (j->verdict);
-    f = add_finding (j, VERDICT_WARN, basis);
+    f = append_finding (j, VERDICT_WARN, basis);
     f->kind = FINDING_HOST_END;
-    add_link (j, f, link, false);
+    add_suspect_link (j, f, link, false);
     f->kind = FINDING_NODE;
     f->excess_ns = rest + ns / 2;
     f->stderr_ns = hypot (rest_sd, sd / 2);
@@ -699,8 +707,8 @@ static void blame_host (struct judgement *j, struct finding *f, uint32_t link,
  * model has subtracted what is slower than in the baseline. Other hosts may be
  * built differently: three quarters of the excess must be there, or not there.
  */
-static void tell_loopback (const struct judgement *j, struct finding *f,
-                           char *text, size_t size)
+static void describe_loopback (const struct judgement *j, struct finding *f,
+                               char *text, size_t size)
 {
     bool before;
     double ns;
@@ -712,7 +720,7 @@ static void tell_loopback (const struct judgement *j, struct finding *f,
     if (f->kind != FINDING_HOST_END || f->nsuspects != 1)
         return;
     before = model_loopback (&j->model, f->suspect[0], &ns, &sd);
-    if (!before && !compare_hosts (j, f->suspect[0], &ns, &sd))
+    if (!before && !compare_host_loopbacks (j, f->suspect[0], &ns, &sd))
         return;
     few = before ? 2 * j->opts->warn_ns : f->excess_ns / 2;
     many = before ? few : 3 * few;
@@ -751,7 +759,7 @@ bool judge_fails (const struct judge_options *opts, double ns, double se)
  */
 
 /* The name of a cause for a sentence; the caller frees it. */
-static char *name_of (const struct judgement *j, size_t number)
+static char *cause_name (const struct judgement *j, size_t number)
 {
     const struct suspect *s = &j->face[number]->suspect;
     const struct switch_info *sw = j->net->sw ? &j->net->sw[s->index] : NULL;
@@ -783,12 +791,12 @@ static char *way_of (const struct judgement *j, size_t number)
     const struct cause *c = &j->ex.cause[number];
     const uint32_t *row = j->causes.row + j->causes.start[c->signature];
     const struct observation *first = NULL;
-    bool arc = kind_of (j, number) == SUSPECT_ARC;
+    bool arc = cause_kind (j, number) == SUSPECT_ARC;
     uint32_t link = suspect_link (&j->face[number]->suspect);
     bool from = true, to = true, all = true;
     const char *a, *b;
 
-    for (size_t e = 0; e < rows_of (j, c); e++) {
+    for (size_t e = 0; e < cause_row_count (j, c); e++) {
         const struct observation *o = &j->run.obs.v[row[e]];
 
         first = first || !o->oneway ? first : o;
@@ -824,9 +832,9 @@ static char *why_of (const struct judgement *j, struct finding *f,
     char loopback[160];
     char *way, *why;
 
-    tell_loopback (j, f, loopback, sizeof (loopback));
+    describe_loopback (j, f, loopback, sizeof (loopback));
     if (f->kind == FINDING_ROUTE) {
-        char *name = name_of (j, number);
+        char *name = cause_name (j, number);
 
         why = xasprintf ("%s by %s differ%s by %+.0f ns (+-%.0f) from "
                          "the value that the forwarding tables predict",
@@ -865,9 +873,9 @@ static void judge_cause (struct judgement *j, size_t number)
     struct finding *f;
     uint32_t own;
 
-    if (kind_of (j, number) == SUSPECT_LINK
+    if (cause_kind (j, number) == SUSPECT_LINK
         && -c->excess_ns > warn_threshold (opts, c->stderr_ns)) {
-        char *name = name_of (j, number);
+        char *name = cause_name (j, number);
 
         NOTE (j, "%s takes %.0f ns less than expected: it was repaired or "
                  "changed, or was slow when the baseline was taken",
@@ -880,8 +888,8 @@ static void judge_cause (struct judgement *j, size_t number)
                     <= fmax (ROUTE_NS, opts->warn_spread * c->stderr_ns))
         return;
     j->crowded |= busy;
-    f = add_finding (j, VERDICT_WARN, BASIS_CLASS);
-    add_suspects (j, f, number);
+    f = append_finding (j, VERDICT_WARN, BASIS_CLASS);
+    add_cause_suspects (j, f, number);
     f->excess_ns = c->excess_ns;
     f->stderr_ns = c->stderr_ns;
     if (has_basis (j, c)) {
@@ -891,7 +899,7 @@ static void judge_cause (struct judgement *j, size_t number)
     }
     /* paths of several lengths explain it as well */
     else if (j->paths && j->paths->uneven) {
-        char *name = name_of (j, number);
+        char *name = cause_name (j, number);
 
         verdict_drop (j->verdict);
         NOTE (j,
@@ -912,7 +920,7 @@ static void judge_cause (struct judgement *j, size_t number)
         f->level = VERDICT_WARN;
     else if (f->kind != FINDING_SWITCH && f->nsw > 0)
         f->level = VERDICT_UNKNOWN;
-    else if (kind_of (j, number) == SUSPECT_WARM) {
+    else if (cause_kind (j, number) == SUSPECT_WARM) {
         f->level = VERDICT_WARN;
         but = "; it grew while it was measured";
     }
@@ -931,7 +939,7 @@ static void judge_cause (struct judgement *j, size_t number)
     f->expected_ns = expected_of (j, f->suspect[0]);
     f->why = why_of (j, f, number, but);
     if (f->kind == FINDING_SWITCH_LINK)
-        add_switches (j, f, number);
+        add_suspect_switches (j, f, number);
 }
 
 /* A class that is slower or faster as a whole: the runs differ, not a link. */
@@ -1033,9 +1041,9 @@ static void judge_causes (struct judgement *j)
     for (size_t i = 0; i < j->ex.n; i++)
         if (is_traffic (j, i))
             j->disturbed += probes_of (j, &j->ex.cause[i]);
-        else if (kind_of (j, i) == SUSPECT_CLASS)
+        else if (cause_kind (j, i) == SUSPECT_CLASS)
             judge_class (j, i);
-        else if (kind_of (j, i) == SUSPECT_DRIFT)
+        else if (cause_kind (j, i) == SUSPECT_DRIFT)
             judge_drift (j, i);
         else
             judge_cause (j, i);
@@ -1055,9 +1063,9 @@ static void find_busy (struct judgement *j)
 {
     for (size_t i = 0; i < j->opts->nbusy; i++) {
         const struct busy_link *busy = &j->opts->busy[i];
-        struct finding *f = add_finding (j, VERDICT_UNKNOWN, BASIS_TRAFFIC);
+        struct finding *f = append_finding (j, VERDICT_UNKNOWN, BASIS_TRAFFIC);
 
-        add_link (j, f, busy->link, false);
+        add_suspect_link (j, f, busy->link, false);
         for (size_t k = 0; k < busy->nway; k++)
             add_number (&f->oneway, &f->noneway, busy->way[k]);
         f->why = xstrdup (busy->why);
@@ -1118,8 +1126,8 @@ static void judge_nodes (struct judgement *j)
             || (ns - fmax (0, most) - 3 * sd) / 2 <= j->opts->fail_ns
             || is_node (j, link))
             continue;
-        f = add_finding (j, VERDICT_WARN, BASIS_LOOPBACK);
-        add_link (j, f, link, false);
+        f = append_finding (j, VERDICT_WARN, BASIS_LOOPBACK);
+        add_suspect_link (j, f, link, false);
         f->kind = FINDING_NODE;
         f->excess_ns = ns / 2;
         f->stderr_ns = sd / 2;
@@ -1146,10 +1154,10 @@ static void judge_nodes (struct judgement *j)
 static struct finding *add_share (struct judgement *j, struct share *share,
                                   enum finding_basis basis, const char *what)
 {
-    struct finding *f = add_finding (j, VERDICT_WARN, basis);
+    struct finding *f = append_finding (j, VERDICT_WARN, basis);
 
     for (size_t i = 0; i < share->n; i++)
-        add_link (j, f, share->link[i], false);
+        add_suspect_link (j, f, share->link[i], false);
     free (share->link);
     if (!j->paths || f->kind == FINDING_HOST_END)
         return f;
@@ -1305,10 +1313,11 @@ static void judge_cable (struct judgement *j, const struct slow_cable *c,
     if (c->spread_ns > j->opts->fail_ns
         || c->excess_ns <= (was_fast ? j->opts->fail_ns : lengths))
         return;
-    f = add_finding (j, VERDICT_WARN, was_fast ? BASIS_BASELINE : BASIS_CLASS);
+    f = append_finding (j, VERDICT_WARN,
+                        was_fast ? BASIS_BASELINE : BASIS_CLASS);
     f->kind = FINDING_SWITCH_LINK;
     for (size_t i = 0; i < c->n; i++)
-        add_link (j, f, c->cable[i], false);
+        add_suspect_link (j, f, c->cable[i], false);
     f->excess_ns = c->excess_ns;
     f->stderr_ns = c->stderr_ns;
     if (was_fast && c->heap && c->excess_ns > lengths
@@ -1508,7 +1517,7 @@ static int observe_job (struct judgement *j, struct error *err)
 }
 
 /* Round trips over busy links get almost no weight. */
-static void discount_busy (struct judgement *j)
+static void downweight_busy_links (struct judgement *j)
 {
     bool *full = xcalloc (j->net->nlinks, sizeof (*full));
 
@@ -1542,7 +1551,7 @@ static void doubt_baseline_rows (struct judgement *j, struct model_run *base)
 {
     for (size_t i = 0; i < base->obs.n; i++) {
         struct observation *b = &base->obs.v[i];
-        const struct observation *o = find_pair (&j->run.obs, b);
+        const struct observation *o = find_same_observation (&j->run.obs, b);
         double more;
         double doubt;
         double sd;
@@ -1568,7 +1577,7 @@ static int observe_all (struct judgement *j, struct error *err)
 
     if (observe_job (j, err) < 0)
         return -1;
-    discount_busy (j);
+    downweight_busy_links (j);
     if (!b)
         return 0;
     number = baseline_numbers (b, j->ps);
@@ -1621,7 +1630,7 @@ static void run_clear (struct model_run *run)
     *run = (struct model_run){ 0 };
 }
 
-static void clear (struct judgement *j)
+static void clear_judgement (struct judgement *j)
 {
     explanation_clear (&j->ex);
     causes_clear (&j->causes);
@@ -1649,7 +1658,7 @@ static bool is_opposite (const struct judgement *j, uint32_t link,
 /* Distrust such loopbacks, of a host or of a whole class. Return whether there
  * are new ones.
  */
-static bool distrust (struct judgement *j)
+static bool distrust_loopbacks (struct judgement *j)
 {
     size_t before = j->ndistrusted;
 
@@ -1674,7 +1683,7 @@ static bool distrust (struct judgement *j)
     return j->ndistrusted > before;
 }
 
-static int ill_conditioned (struct error *err)
+static int judge_ill_conditioned (struct error *err)
 {
     return error_world (err, "the samples are too ill-conditioned to judge");
 }
@@ -1686,7 +1695,7 @@ static int analyse (struct judgement *j, double alarms, struct error *err)
 
     j->distrusted = xcalloc (j->net->nlinks, sizeof (*j->distrusted));
     do {
-        clear (j);
+        clear_judgement (j);
         terminal_work ("judging", 0, 0);
         if (observe_all (j, err) < 0
             || model_make (&j->model, j->ps, &j->run, j->base, j->nbase,
@@ -1695,17 +1704,17 @@ static int analyse (struct judgement *j, double alarms, struct error *err)
             return -1;
         bound_doubts (j);
         if (model_reweigh (&j->model) < 0)
-            return ill_conditioned (err);
+            return judge_ill_conditioned (err);
         if (causes_make (&j->causes, j->ps, &j->run.obs, j->rounds, err) < 0)
             return -1;
         terminal_work ("explaining what is off", 0, 0);
         if (explain (ex, &j->model, &j->causes, alarms) < 0)
-            return ill_conditioned (err);
-    } while (distrust (j));
+            return judge_ill_conditioned (err);
+    } while (distrust_loopbacks (j));
     /* choose the most likely meaning of each cause, and scale its excess */
     for (size_t i = 0; i < ex->n; i++)
         if (route_or_link (ex, i, j->ps, j->opts->fail_ns, &j->face[i]) < 0)
-            return ill_conditioned (err);
+            return judge_ill_conditioned (err);
     for (size_t i = 0; i < ex->n; i++) {
         struct cause *c = &ex->cause[i];
         const struct member *first = causes_simplest (&j->causes, c->signature);
@@ -1714,7 +1723,7 @@ static int analyse (struct judgement *j, double alarms, struct error *err)
         c->excess_ns *= scale;
         c->stderr_ns *= scale;
     }
-    return bound_links (j) < 0 ? ill_conditioned (err) : 0;
+    return bound_links (j) < 0 ? judge_ill_conditioned (err) : 0;
 }
 
 static int compare_findings (const void *va, const void *vb)
@@ -1769,7 +1778,7 @@ static int judge_links (struct judgement *j, const struct plan *plan,
 
 static void judgement_clear (struct judgement *j)
 {
-    clear (j);
+    clear_judgement (j);
     free (j->distrusted);
     free (j->most);
 }
@@ -1888,7 +1897,7 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     j.baseline_ps = view.baseline_ps;
     j.net = pathset_network (view.ps);
     j.paths = j.net->multi;
-    if (check_plan (plan, samples, &j.absent, err) < 0
+    if (count_absent_probes (plan, samples, &j.absent, err) < 0
         || align_stages (&j, plan, &same, err) < 0
         || (!empty && analyse (&j, alarms, err) < 0))
         goto error;
@@ -2063,9 +2072,9 @@ int judge_first (struct suspicions *s, const struct judge_view *view,
     int rc = -1;
 
     *s = (struct suspicions){ 0 };
-    if (check_plan (plan, samples, &j.absent, err) == 0
+    if (count_absent_probes (plan, samples, &j.absent, err) == 0
         && analyse (&j, ALARMS_FIRST, err) == 0) {
-        rc = list_causes (&j, s) < 0 ? ill_conditioned (err) : 0;
+        rc = list_causes (&j, s) < 0 ? judge_ill_conditioned (err) : 0;
         list_doubts (&j, s);
         list_pairs (&j, s);
         if (rc == 0 && !j.paths)

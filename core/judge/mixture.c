@@ -91,7 +91,7 @@ struct mixture_group {
 /* Of flows that are not aside. */
 struct flow_tally {
     double all, over; /* the cut */
-    double sum[TAIL_SHAPES]; /* of these, ns beyond it: see delay () */
+    double sum[TAIL_SHAPES]; /* of these, ns beyond it: see tail_delay () */
 };
 
 struct mixture {
@@ -122,8 +122,8 @@ static int compare_flows (const void *va, const void *vb)
     return util_compare (a->pair, b->pair);
 }
 
-static void add_flows (struct mixture *m, struct map *number,
-                       const struct pair_flows *s)
+static void add_mixture_flows (struct mixture *m, struct map *number,
+                               const struct pair_flows *s)
 {
     uint64_t key = pair_key (s->a, s->b);
     uint32_t pair = map_find (number, key);
@@ -177,7 +177,8 @@ static void find_bulk (struct mixture *m, const bool *chooses)
 }
 
 /* Time beyond the cut, such that it is exponential in each shape. */
-static double delay (const struct mixture *m, enum tail_shape shape, double t)
+static double tail_delay (const struct mixture *m, enum tail_shape shape,
+                          double t)
 {
     t -= m->cut;
     return shape == TAIL_PARETO ? m->scale * log1p (t / m->scale) : t;
@@ -191,7 +192,7 @@ static void count_flow (const struct mixture *m, const struct mixture_flow *f,
         return;
     tally->over++;
     for (int s = 0; s < TAIL_SHAPES; s++)
-        tally->sum[s] += delay (m, s, f->t);
+        tally->sum[s] += tail_delay (m, s, f->t);
 }
 
 static void count_all (struct mixture *m)
@@ -346,8 +347,8 @@ static void add_crossing (struct mixture *m, struct mixture_group *g,
  * cables would not fit into memory, so they are computed twice: what they are
  * alike by, and those of one cable of each group.
  */
-static void find_groups (struct mixture *m, struct multipath *paths,
-                         const struct pathset *ps, bool *chooses)
+static void find_mixture_groups (struct mixture *m, struct multipath *paths,
+                                 const struct pathset *ps, bool *chooses)
 {
     size_t nlinks = paths->under->nlinks;
     double *there = xcalloc (nlinks, sizeof (*there));
@@ -398,7 +399,7 @@ struct mixture *mixture_create (struct multipath *paths,
 
     for (size_t i = 0; i < n; i++)
         if (flows[i].n > 0)
-            add_flows (m, &number, &flows[i]);
+            add_mixture_flows (m, &number, &flows[i]);
     map_clear (&number);
     if (m->nflows == 0) {
         mixture_destroy (m);
@@ -411,7 +412,7 @@ struct mixture *mixture_create (struct multipath *paths,
     for (size_t p = 0; p < m->npairs; p++)
         m->first[p + 1] += m->first[p];
     chooses = xcalloc (m->npairs, sizeof (*chooses));
-    find_groups (m, paths, ps, chooses);
+    find_mixture_groups (m, paths, ps, chooses);
     find_bulk (m, chooses);
     count_all (m);
     set_middles (m);
@@ -439,7 +440,7 @@ void mixture_destroy (struct mixture *m)
 /* What lies beyond the cut without a slow cable. */
 struct mixture_tail {
     enum tail_shape shape;
-    double share, mean; /* of delay () */
+    double share, mean; /* of tail_delay () */
 };
 
 static struct mixture_tail tail_of (const struct mixture *m,
@@ -508,7 +509,7 @@ static void evaluate (const struct mixture *m, const struct mixture_group *g,
                 less += fast;
                 continue;
             }
-            far = delay (m, tail->shape, f->t);
+            far = tail_delay (m, tail->shape, f->t);
             none = log (tail->share / tail->mean) - far / tail->mean;
             if (tail->shape == TAIL_PARETO)
                 none -= log1p ((f->t - m->cut) / m->scale);
@@ -696,7 +697,7 @@ static double pair_evidence (const struct mixture *m,
     return with - without;
 }
 
-static double enough (const struct mixture *m)
+static double evidence_threshold (const struct mixture *m)
 {
     return EVIDENCE + log ((double)m->ngroups);
 }
@@ -705,14 +706,16 @@ static double enough (const struct mixture *m)
 static bool is_far (const struct mixture *m, const struct mixture_group *g,
                     const struct mixture_fit *fit)
 {
-    bool far = fit->less > enough (m) && fit->excess > CLEAR_SD * m->sd;
+    bool far
+        = fit->less > evidence_threshold (m) && fit->excess > CLEAR_SD * m->sd;
 
     for (int shape = 0; shape < TAIL_SHAPES && far; shape++) {
         struct mixture_fit all, alone;
 
         try_excess (m, g, &m->tally, shape, fit->excess, false, &all);
         try_excess (m, g, &fit->tally, shape, fit->excess, false, &alone);
-        far = all.less > enough (m) && alone.less > enough (m);
+        far = all.less > evidence_threshold (m)
+              && alone.less > evidence_threshold (m);
     }
     return far;
 }
@@ -723,13 +726,15 @@ static bool is_heap (const struct mixture *m, const struct mixture_group *g,
 {
     double heap = 0;
 
-    for (size_t i = 0; i < g->ncrossings && fit->less > enough (m); i++)
+    for (size_t i = 0; i < g->ncrossings && fit->less > evidence_threshold (m);
+         i++)
         heap += pair_evidence (m, &m->crossing[g->crossing + i], fit->excess);
-    return heap > enough (m);
+    return heap > evidence_threshold (m);
 }
 
-static bool is_clear (const struct mixture *m, const struct mixture_group *g,
-                      const struct mixture_fit *fit)
+static bool is_group_slow (const struct mixture *m,
+                           const struct mixture_group *g,
+                           const struct mixture_fit *fit)
 {
     return is_far (m, g, fit) || is_heap (m, g, fit);
 }
@@ -745,7 +750,7 @@ bool mixture_next (struct mixture *m, struct slow_cable *found)
     for (size_t g = 0; g < m->ngroups; g++) {
         fit[g] = fit_group (m, &m->group[g]);
         if ((best == SIZE_MAX || fit[g].less > fit[best].less)
-            && is_clear (m, &m->group[g], &fit[g]))
+            && is_group_slow (m, &m->group[g], &fit[g]))
             best = g;
     }
     if (best != SIZE_MAX) {
@@ -787,7 +792,7 @@ double mixture_evidence (struct mixture *m, uint32_t cable, double excess_ns,
 
                 try_excess (m, &m->group[g], &m->tally, TAIL_EXPONENTIAL,
                             excess_ns, false, &fit);
-                *clear |= is_clear (m, &m->group[g], &fit);
+                *clear |= is_group_slow (m, &m->group[g], &fit);
                 return fit.less;
             }
     return 0;

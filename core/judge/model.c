@@ -147,7 +147,7 @@ static void row_add (const struct sparse *a, size_t row, double w, double *x)
  * Rows
  */
 
-static void add_link (struct model *m, uint32_t link)
+static void add_model_link (struct model *m, uint32_t link)
 {
     if (m->column[link] == NONE) {
         m->column[link] = (uint32_t)m->n;
@@ -165,14 +165,15 @@ static void add_shared (struct model_build *b)
             uint32_t link = b->row[i]->link[p];
 
             if (once[link])
-                add_link (b->m, link);
+                add_model_link (b->m, link);
             once[link] = true;
         }
     free (once);
 }
 
 /* Collect the baseline's rows, and the links that are unknowns. */
-static int gather (struct model_build *b, struct pathset *ps, struct error *err)
+static int gather_model_rows (struct model_build *b, struct pathset *ps,
+                              struct error *err)
 {
     struct model *m = b->m;
     const uint32_t *link = pathset_links (ps, &m->m, err);
@@ -189,7 +190,7 @@ static int gather (struct model_build *b, struct pathset *ps, struct error *err)
     for (size_t l = 0; l < b->net->nlinks; l++)
         m->column[l] = NONE;
     for (size_t j = 0; j < m->m; j++)
-        add_link (m, link[j]);
+        add_model_link (m, link[j]);
     for (size_t r = 0; r < b->nbase; r++)
         for (size_t i = 0; i < b->base[r].obs.n; i++) {
             b->run[b->n] = (uint32_t)r + 1;
@@ -211,7 +212,7 @@ static void find_skews (struct model_build *b)
     b->m->nskews = oneway ? b->m->n : 0;
 }
 
-static void add_way (struct model_build *b, const struct observation *o)
+static void add_model_way (struct model_build *b, const struct observation *o)
 {
     struct model *m = b->m;
 
@@ -224,12 +225,12 @@ static void add_way (struct model_build *b, const struct observation *o)
     b->within[m->nways++] = o->within;
 }
 
-static void find_ways (struct model_build *b)
+static void find_model_ways (struct model_build *b)
 {
     for (size_t i = 0; i < b->m->nrows; i++)
-        add_way (b, &b->m->obs->v[i]);
+        add_model_way (b, &b->m->obs->v[i]);
     for (size_t i = 0; i < b->n; i++)
-        add_way (b, b->row[i]);
+        add_model_way (b, b->row[i]);
 }
 
 /* The number of a link's class, perhaps a new one. */
@@ -282,8 +283,8 @@ struct loopback_time model_loopback_time (const struct model_run *run,
 /* By how much a loopback is slower, and the standard deviation of the offset.
  * If all its messages may have waited, it is ignored, unless it is far slower.
  */
-static struct loopback_time compare_loopbacks (struct loopback_time now,
-                                               struct loopback_time before)
+static struct loopback_time loopback_difference (struct loopback_time now,
+                                                 struct loopback_time before)
 {
     double ns = now.ns - before.ns;
     double sd = hypot (LOOPBACK_SD, hypot (now.sd, before.sd));
@@ -306,8 +307,8 @@ double model_shift (const struct network *net, const struct observation *row,
 
         if (net->link[link].kind != LINK_HOST)
             continue;
-        more = compare_loopbacks (model_loopback_time (run, link),
-                                  model_loopback_time (base, link));
+        more = loopback_difference (model_loopback_time (run, link),
+                                    model_loopback_time (base, link));
         shift += more.ns;
         var += 2 * more.sd * more.sd; /* offsets of both runs */
     }
@@ -338,7 +339,8 @@ static uint32_t offset_of (struct model_build *b, uint32_t run, uint32_t link)
 
     if (b->run_of[link] == run)
         return b->offset[link];
-    more = compare_loopbacks (model_loopback_time (of, link), b->before[link]);
+    more
+        = loopback_difference (model_loopback_time (of, link), b->before[link]);
     m->offset_mean[m->noffsets] = more.ns;
     m->offset_sd[m->noffsets] = more.sd;
     b->run_of[link] = run;
@@ -422,15 +424,15 @@ static void put_offset (struct model_build *b, struct row_entries *r,
                                  : b->m->offset_of[link]), 1);
         return;
     }
-    more = compare_loopbacks (model_loopback_time (&b->base[run - 1], link),
-                              b->before[link]);
+    more = loopback_difference (model_loopback_time (&b->base[run - 1], link),
+                                b->before[link]);
     r->y -= more.ns;
     r->var += more.sd * more.sd;
 }
 
 /* rows_of [nlinks]: rows of the run that cross a host link; NULL: the job's. */
-static void add_row (struct model_build *b, const struct observation *o,
-                     uint32_t run, const uint32_t *rows_of)
+static void add_model_row (struct model_build *b, const struct observation *o,
+                           uint32_t run, const uint32_t *rows_of)
 {
     struct model *m = b->m;
     struct row_entries r = { .n = 0, .y = o->rtt_ns, .var = o->var };
@@ -470,7 +472,7 @@ static void add_measured (struct model_build *b)
             for (size_t p = 0; p < b->row[end]->n; p++)
                 rows_of[b->row[end]->link[p]]++;
         for (size_t k = i; k < end; k++)
-            add_row (b, b->row[k], b->run[k], rows_of);
+            add_model_row (b, b->row[k], b->run[k], rows_of);
         for (size_t k = i; k < end; k++)
             for (size_t p = 0; p < b->row[k]->n; p++)
                 rows_of[b->row[k]->link[p]] = 0;
@@ -514,7 +516,7 @@ static void make_rows (struct model_build *b)
     m->prior = xcalloc (1, sizeof (*m->prior));
     m->prior->nrows = m->a->nrows;
     for (size_t i = 0; i < m->nrows; i++)
-        add_row (b, &m->obs->v[i], 0, NULL);
+        add_model_row (b, &m->obs->v[i], 0, NULL);
     m->a->ncols = model_unknowns (m);
     *m->prior = (struct sparse){
         .nrows = m->prior->nrows,
@@ -539,7 +541,7 @@ static void find_covered (struct model *m)
 }
 
 /* Find the job's own unknowns. */
-static void find_own (struct model *m)
+static void find_job_unknowns (struct model *m)
 {
     struct model_own *own = m->own = xcalloc (1, sizeof (*own));
     size_t n = model_unknowns (m);
@@ -560,7 +562,7 @@ static void find_own (struct model *m)
 }
 
 /* Weigh all rows but the job's by the current spreads. */
-static void weigh (const struct model_build *b)
+static void weight_model_rows (const struct model_build *b)
 {
     struct model *m = b->m;
     double *w = m->weight + m->measured;
@@ -636,7 +638,7 @@ static void find_known (struct model *m)
 /* Solve for what is expected, of which there is a guess, and prepare for the
  * rest.
  */
-static int prepare (struct model *m)
+static int prepare_model_solver (struct model *m)
 {
     struct model_own *own = m->own;
 
@@ -695,7 +697,8 @@ static bool is_same (const struct model *m, const struct model *last)
 /* Take the last one's spreads, and if the weights are then the same, the rest.
  * Nothing joins the job's offsets to other unknowns before its rows do.
  */
-static bool take_last (const struct model_build *b, const struct model *last)
+static bool reuse_last_model (const struct model_build *b,
+                              const struct model *last)
 {
     struct model *m = b->m;
     size_t first = model_offsets (m);
@@ -706,7 +709,7 @@ static bool take_last (const struct model_build *b, const struct model *last)
     m->mean_sd = last->mean_sd;
     m->spread = xarray (m->nclasses, sizeof (*m->spread));
     memcpy (m->spread, last->spread, m->nclasses * sizeof (*m->spread));
-    weigh (b);
+    weight_model_rows (b);
     if (!same_numbers (m, m->weight, last->weight)) {
         free (m->spread);
         m->spread = NULL;
@@ -727,7 +730,7 @@ static bool take_last (const struct model_build *b, const struct model *last)
 }
 
 /* Make V^-1. */
-static int invert (const struct model *m)
+static int invert_model_covariance (const struct model *m)
 {
     struct model_own *own = m->own;
     size_t rows = m->nrows;
@@ -755,7 +758,7 @@ int model_reweigh (struct model *m)
 {
     weigh_job (m);
     if (m->own->known)
-        return invert (m);
+        return invert_model_covariance (m);
     lsq_destroy (m->after);
     m->after = solver_of (m, m->a, NULL, 0);
     return m->after ? 0 : -1;
@@ -963,7 +966,7 @@ static int estimate_spreads (const struct model_build *b)
     m->zero = xcalloc (m->nclasses, sizeof (*m->zero));
     for (size_t c = 0; c < m->nclasses; c++)
         m->spread[c] = SPREAD_WIDE * m->differ;
-    weigh (b);
+    weight_model_rows (b);
     weigh_job (m);
     q = m->alone ? prior_solver (m) : solver_of (m, m->a, NULL, 0);
     if (!q || lsq_sketch (q, DRAWS, DRAWS_SEED, LSQ_ROUGH, sketch) < 0
@@ -988,7 +991,7 @@ static int estimate_spreads (const struct model_build *b)
         if (k >= LRTL_ENOUGH && b->n == 0)
             calibrate (b, c, x, at, k, v);
     }
-    weigh (b);
+    weight_model_rows (b);
     memcpy (m->expected, x, n * sizeof (*x));
     rc = 0;
     if (m->alone && lsq_kept (q)) {
@@ -1048,20 +1051,20 @@ int model_make (struct model *m, struct pathset *ps,
     int rc = -1;
 
     *m = (struct model){ .obs = &job->obs, .nrows = job->obs.n, .last = last };
-    if (gather (&b, ps, err) < 0)
+    if (gather_model_rows (&b, ps, err) < 0)
         goto done;
     number_classes (&b);
     find_skews (&b);
-    find_ways (&b);
+    find_model_ways (&b);
     make_offsets (&b);
     make_rows (&b);
     find_covered (m);
     m->expected = xcalloc (model_unknowns (m), sizeof (double));
-    find_own (m);
+    find_job_unknowns (m);
     /* ill-conditioned only by numbers that no noise explains */
-    if ((!take_last (&b, last)
+    if ((!reuse_last_model (&b, last)
          && (find_differences (&b) < 0 || estimate_spreads (&b) < 0))
-        || prepare (m) < 0) {
+        || prepare_model_solver (m) < 0) {
         error_world (err, "the samples are too ill-conditioned to judge");
         goto done;
     }

@@ -89,7 +89,8 @@ struct share_work {
     double *rate[LIMITS][KINDS]; /* [m] of each link's messages; NULL: not asked */
 };
 
-static void add (struct tally *t, double sent, double affected, double waited)
+static void add_tally (struct tally *t, double sent, double affected,
+                       double waited)
 {
     t->sent += sent;
     t->affected += affected;
@@ -99,7 +100,8 @@ static void add (struct tally *t, double sent, double affected, double waited)
     t->samples += affected > 0;
 }
 
-static struct tally subtract (const struct tally *all, const struct tally *t)
+static struct tally subtract_tally (const struct tally *all,
+                                    const struct tally *t)
 {
     return (struct tally){
         .sent = all->sent - t->sent,
@@ -112,7 +114,7 @@ static struct tally subtract (const struct tally *all, const struct tally *t)
 }
 
 /* Leave out the hosts that are missing, and those that sleep: of delays only. */
-static void leave_out (struct share_work *w)
+static void exclude_hosts (struct share_work *w)
 {
     const struct samples *s = w->samples;
     size_t n = pathset_size (w->ps);
@@ -134,8 +136,8 @@ static void leave_out (struct share_work *w)
 }
 
 /* Keep a sample to divide what it counts. */
-static void keep (struct share_work *w, const struct sample *s,
-                  const uint32_t *col, const struct row *row)
+static void keep_counted_sample (struct share_work *w, const struct sample *s,
+                                 const uint32_t *col, const struct row *row)
 {
     struct counted *c;
 
@@ -151,11 +153,11 @@ static void keep (struct share_work *w, const struct sample *s,
 }
 
 /* Count what crosses each link, and in total. */
-static int count (struct share_work *w, struct error *err)
+static int count_crossings (struct share_work *w, struct error *err)
 {
     bool lost = w->kind == SHARE_LOST;
 
-    leave_out (w);
+    exclude_hosts (w);
     for (size_t i = 0; i < w->samples->nsamples; i++) {
         const struct sample *s = &w->samples->sample[i];
         uint32_t col[ROW_MAX];
@@ -168,15 +170,15 @@ static int count (struct share_work *w, struct error *err)
         for (size_t p = 0; p < row.n; p++)
             col[p] = (uint32_t)pathset_column (w->ps, row.link[p]);
         if (!lost)
-            keep (w, s, col, &row);
+            keep_counted_sample (w, s, col, &row);
         for (int limit = 0; limit < (lost ? 1 : LIMITS); limit++) {
             double sent = lost ? s->sent : s->sent - s->lost;
             double affected = lost ? s->lost : s->slow[limits[limit].slow];
             double waited = lost ? 0 : s->slow[limits[limit].waited];
 
-            add (&w->all[limit], sent, affected, waited);
+            add_tally (&w->all[limit], sent, affected, waited);
             for (size_t p = 0; p < row.n; p++)
-                add (&w->link[limit][col[p]], sent, affected, waited);
+                add_tally (&w->link[limit][col[p]], sent, affected, waited);
         }
     }
     return 0;
@@ -275,7 +277,7 @@ static double shape (const double own[KINDS], double less)
 static double evidence_by (struct share_work *w, size_t k, int limit)
 {
     const struct tally *link = &w->link[limit][k], *all = &w->all[limit];
-    struct tally others = subtract (all, link);
+    struct tally others = subtract_tally (all, link);
     bool slow = w->kind == SHARE_SLOW;
     double own[KINDS], scatter, found;
 
@@ -363,7 +365,7 @@ int share_find (struct share *share, struct pathset *ps,
     ev = xcalloc (w.m, sizeof (*ev));
     w.need = part * (EVIDENCE + log ((double)w.m));
     w.rows = sparse_create (w.m);
-    rc = count (&w, err);
+    rc = count_crossings (&w, err);
     for (size_t k = 0; k < w.m; k++) {
         int at;
 
@@ -381,7 +383,7 @@ int share_find (struct share *share, struct pathset *ps,
         share->affected = (uint64_t)t->affected;
         share->least = least_share (t);
         share->more_ns = slow_limit_ns[limits[limit].slow];
-        all = subtract (&all, t);
+        all = subtract_tally (&all, t);
     }
     share->other_sent = (uint64_t)all.sent;
     share->other_affected = (uint64_t)all.affected;

@@ -83,7 +83,7 @@ struct verdict *verdict_create (void)
     return xcalloc (1, sizeof (struct verdict));
 }
 
-static void free_strings (char **v, size_t n)
+static void free_verdict_strings (char **v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         free (v[i]);
@@ -97,7 +97,7 @@ void verdict_drop (struct verdict *v)
     free (f->suspect);
     free (f->oneway);
     free (f->sw);
-    free_strings (f->node, f->nnodes);
+    free_verdict_strings (f->node, f->nnodes);
     free (f->why);
 }
 
@@ -110,7 +110,7 @@ void verdict_destroy (struct verdict *v)
             verdict_drop (v);
         free (v->finding);
         free (v->open);
-        free_strings (v->limit, v->nlimits);
+        free_verdict_strings (v->limit, v->nlimits);
         free (v);
         errno = saved_errno;
     }
@@ -249,8 +249,9 @@ static const struct verdict_field verdict_fields[] = {
     { .key = NULL },
 };
 
-static json_t *write_fields (json_t *obj, const struct verdict_field *f,
-                             const void *from, const struct network *net);
+static json_t *write_verdict_fields (json_t *obj, const struct verdict_field *f,
+                                     const void *from,
+                                     const struct network *net);
 
 static json_t *write_value (enum verdict_type type, const void *v,
                             const struct network *net)
@@ -274,13 +275,14 @@ static json_t *write_value (enum verdict_type type, const void *v,
     case NUMBER:
         return json_integer ((json_int_t) * (const size_t *)v);
     case FINDING:
-        return write_fields (json_object (), finding_fields, v, net);
+        return write_verdict_fields (json_object (), finding_fields, v, net);
     }
     return NULL;
 }
 
-static json_t *write_fields (json_t *obj, const struct verdict_field *f,
-                             const void *from, const struct network *net)
+static json_t *write_verdict_fields (json_t *obj, const struct verdict_field *f,
+                                     const void *from,
+                                     const struct network *net)
 {
     for (; f->key; f++) {
         const char *v = (const char *)from + f->at;
@@ -300,8 +302,8 @@ static json_t *write_fields (json_t *obj, const struct verdict_field *f,
 
 json_t *verdict_json (const struct verdict *v, const struct network *net)
 {
-    return write_fields (json_file ("verdict", net->hash), verdict_fields, v,
-                         net);
+    return write_verdict_fields (json_file ("verdict", net->hash),
+                                 verdict_fields, v, net);
 }
 
 int verdict_write (const struct verdict *v, const struct network *net, FILE *fp,
@@ -320,19 +322,21 @@ struct reading {
     struct error *err;
 };
 
-static int read_fields (const json_t *obj, const struct verdict_field *f,
-                        void *to, struct reading *r);
+static int read_verdict_fields (const json_t *obj,
+                                const struct verdict_field *f, void *to,
+                                struct reading *r);
 
 /* Report what is wrong with a key. Return -1. */
-static int bad (const struct reading *r, const char *key, const char *what)
+static int verdict_key_error (const struct reading *r, const char *key,
+                              const char *what)
 {
     return error_input (r->err, "%s%s%s: %s", r->where, *r->where ? "." : "",
                         key, what);
 }
 
 /* On failure, verdict_destroy frees what was read. */
-static int read_value (const struct verdict_field *f, void *v,
-                       const json_t *json, struct reading *r)
+static int read_verdict_value (const struct verdict_field *f, void *v,
+                               const json_t *json, struct reading *r)
 {
     const char *s = json_string_value (json);
     json_t *number;
@@ -347,50 +351,52 @@ static int read_value (const struct verdict_field *f, void *v,
                 *(unsigned int *)v = i;
                 return 0;
             }
-        return bad (r, f->key, "not one of those that are known");
+        return verdict_key_error (r, f->key, "not one of those that are known");
     case LINK:
     case SWITCH:
         number = json_object_get (f->type == LINK ? r->links : r->switches, s);
         if (!number)
-            return bad (r, f->key, "one is not in the fabric");
+            return verdict_key_error (r, f->key, "one is not in the fabric");
         *(uint32_t *)v = (uint32_t)json_integer_value (number);
         return 0;
     case TEXT:
         if (!s || strlen (s) > TEXT_MAX)
-            return bad (r, f->key, "not a text, or too long a one");
+            return verdict_key_error (r, f->key,
+                                      "not a text, or too long a one");
         *(char **)v = text_clean (xstrdup (s));
         return 0;
     case NS:
         *(double *)v = json_is_null (json) ? NAN : json_number_value (json);
         if (!json_is_null (json)
             && (!json_is_number (json) || fabs (*(double *)v) > NS_MAX))
-            return bad (r, f->key, "not a number, or too large a one");
+            return verdict_key_error (r, f->key,
+                                      "not a number, or too large a one");
         return 0;
     case NUMBER:
         *(size_t *)v = (size_t)json_integer_value (json);
         if (!json_is_integer (json) || *(size_t *)v > NUMBER_MAX)
-            return bad (r, f->key,
-                        "not a number of things, or too large a one");
+            return verdict_key_error (
+                r, f->key, "not a number of things, or too large a one");
         return 0;
     case FINDING:
-        if (read_fields (json, finding_fields, v, r) < 0)
+        if (read_verdict_fields (json, finding_fields, v, r) < 0)
             return -1;
         return ((struct finding *)v)->nsuspects
                    ? 0
-                   : bad (r, "suspects", "there are none");
+                   : verdict_key_error (r, "suspects", "there are none");
     }
     return -1;
 }
 
-static int read_list (const struct verdict_field *f, void *to,
-                      const json_t *list, struct reading *r)
+static int read_verdict_list (const struct verdict_field *f, void *to,
+                              const json_t *list, struct reading *r)
 {
     size_t *n = (size_t *)((char *)to + f->count);
     size_t size = types[f->type].size;
     char *v;
 
     if (!json_is_array (list) || json_array_size (list) > ITEMS_MAX)
-        return bad (r, f->key, "not a list, or too long a one");
+        return verdict_key_error (r, f->key, "not a list, or too long a one");
     v = xcalloc (json_array_size (list), size);
     *(void **)((char *)to + f->at) = v;
     for (; *n < json_array_size (list); v += size) {
@@ -399,7 +405,7 @@ static int read_list (const struct verdict_field *f, void *to,
         if (f->type == FINDING)
             snprintf (r->where, sizeof (r->where), "%s[%zu]", f->key, *n);
         ++*n;
-        if (read_value (f, v, json, r) < 0)
+        if (read_verdict_value (f, v, json, r) < 0)
             return -1;
     }
     if (f->type == FINDING)
@@ -407,18 +413,19 @@ static int read_list (const struct verdict_field *f, void *to,
     return 0;
 }
 
-static int read_fields (const json_t *obj, const struct verdict_field *f,
-                        void *to, struct reading *r)
+static int read_verdict_fields (const json_t *obj,
+                                const struct verdict_field *f, void *to,
+                                struct reading *r)
 {
     for (int rc = 0; f->key; f++) {
         const json_t *json = json_object_get (obj, f->key);
 
         if (json && f->count)
-            rc = read_list (f, to, json, r);
+            rc = read_verdict_list (f, to, json, r);
         else if (json)
-            rc = read_value (f, (char *)to + f->at, json, r);
+            rc = read_verdict_value (f, (char *)to + f->at, json, r);
         else if (!f->optional)
-            rc = bad (r, f->key, "missing");
+            rc = verdict_key_error (r, f->key, "missing");
         if (rc < 0)
             return -1;
     }
@@ -445,7 +452,7 @@ struct verdict *verdict_read (FILE *fp, const char *name,
         json_object_set_new (r.switches, net->sw[i].id,
                              json_integer ((json_int_t)i));
     if (hash && !strcmp (hash, net->hash))
-        rc = read_fields (json, verdict_fields, v, &r);
+        rc = read_verdict_fields (json, verdict_fields, v, &r);
     else
         rc = error_input (err, "made for another fabric, or for this one "
                                "before it changed");

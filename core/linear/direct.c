@@ -81,8 +81,8 @@ INLINE uint32_t count_set (const uint64_t *set, size_t words)
 }
 
 /* Unknown u is a neighbour of what is eliminated, of set `gone`. */
-INLINE void join (struct ordering *o, uint32_t u, const uint64_t *gone,
-                  uint32_t j)
+INLINE void merge_neighbours (struct ordering *o, uint32_t u,
+                              const uint64_t *gone, uint32_t j)
 {
     uint64_t *set = o->near + u * o->words;
 
@@ -112,7 +112,7 @@ INLINE void order_next (struct ordering *o, uint32_t j)
                 continue;
             d->at[n++] = u;
             if (!o->kept[u])
-                join (o, u, set, j);
+                merge_neighbours (o, u, set, j);
         }
     o->size[j] = 0;
     d->order[d->nsparse++] = j;
@@ -384,8 +384,8 @@ double *const *direct_kept (const struct direct *d)
 }
 
 /* y -= f x, in L lanes */
-INLINE void take_lanes (size_t L, double f, const double *restrict x,
-                        double *restrict y)
+INLINE void subtract_scaled_lanes (size_t L, double f, const double *restrict x,
+                                   double *restrict y)
 {
     for (size_t l = 0; l < L; l++)
         y[l] -= f * x[l];
@@ -405,7 +405,7 @@ INLINE void apply_full (const struct direct *d, size_t L, double *x)
 
         memcpy (s, x + i * L, L * sizeof (*s));
         for (size_t k = 0; k < i; k++)
-            take_lanes (L, d->full[i][k], x + k * L, s);
+            subtract_scaled_lanes (L, d->full[i][k], x + k * L, s);
         for (size_t l = 0; l < L; l++)
             x[i * L + l] = s[l] / d->full[i][i];
     }
@@ -415,12 +415,13 @@ INLINE void apply_full (const struct direct *d, size_t L, double *x)
         for (size_t l = 0; l < L; l++)
             s[l] = x[i * L + l] /= d->full[i][i];
         for (size_t k = 0; k < i; k++)
-            take_lanes (L, d->full[i][k], s, x + k * L);
+            subtract_scaled_lanes (L, d->full[i][k], s, x + k * L);
     }
 }
 
-INLINE void apply (const struct direct *d, size_t L, const double *r, double *z,
-                   double *x, double *rz)
+INLINE void precondition_direct (const struct direct *d, size_t L,
+                                 const double *r, double *z, double *x,
+                                 double *rz)
 {
     double sum[LSQ_LANES] = { 0 };
 
@@ -428,13 +429,13 @@ INLINE void apply (const struct direct *d, size_t L, const double *r, double *z,
         memcpy (x + i * L, r + d->order[i] * L, L * sizeof (*x));
     for (size_t k = 0; k < d->nsparse; k++)
         for (size_t e = d->start[k]; e < d->start[k + 1]; e++)
-            take_lanes (L, d->v[e], x + k * L, x + d->at[e] * L);
+            subtract_scaled_lanes (L, d->v[e], x + k * L, x + d->at[e] * L);
     apply_full (d, L, x + d->nsparse * L);
     for (size_t k = d->nsparse; k-- > 0;) {
         for (size_t l = 0; l < L; l++)
             x[k * L + l] /= d->pivot[k];
         for (size_t e = d->start[k]; e < d->start[k + 1]; e++)
-            take_lanes (L, d->v[e], x + d->at[e] * L, x + k * L);
+            subtract_scaled_lanes (L, d->v[e], x + d->at[e] * L, x + k * L);
     }
     for (size_t i = 0; i < d->n; i++) {
         memcpy (z + d->order[i] * L, x + i * L, L * sizeof (*z));
@@ -451,14 +452,14 @@ __attribute__ ((target_clones ("avx2", "default")))
 static void apply_lanes (const struct direct *d, const double *r, double *z,
                          double *work, double *rz)
 {
-    apply (d, LSQ_LANES, r, z, work, rz);
+    precondition_direct (d, LSQ_LANES, r, z, work, rz);
 }
 
 void direct_apply (const struct direct *d, size_t lanes, const double *r,
                    double *z, double *work, double *rz)
 {
     if (lanes == 1)
-        apply (d, 1, r, z, work, rz);
+        precondition_direct (d, 1, r, z, work, rz);
     else
         apply_lanes (d, r, z, work, rz);
 }

@@ -70,7 +70,7 @@ void peel_clear (struct peel *p)
     free (p->other_col);
 }
 
-static void list (struct peeling *s, uint32_t col)
+static void add_column_to_bucket (struct peeling *s, uint32_t col)
 {
     uint32_t *head = &s->head[s->count[col]];
 
@@ -98,7 +98,7 @@ static void remove_row (struct peeling *s, uint32_t row)
         if (s->next[c] != NONE)
             s->prev[s->next[c]] = s->prev[c];
         if (--s->count[c] > 0)
-            list (s, c);
+            add_column_to_bucket (s, c);
     }
 }
 
@@ -164,7 +164,7 @@ void peel_make (struct peel *p, const struct sparse *a, size_t most)
     for (uint32_t c = (uint32_t)a->ncols; c-- > 0;) {
         s.count[c] = (uint32_t)(s.rows->start[c + 1] - s.rows->start[c]);
         if (s.count[c] > 0)
-            list (&s, c);
+            add_column_to_bucket (&s, c);
     }
     most = most < a->nrows ? most : a->nrows;
     for (; s.least <= most; s.least++)
@@ -336,7 +336,8 @@ static void complement (const struct factor *f, const struct sparse *a,
 }
 
 /* Eliminate n rows in place; the chosen ones come first. */
-static int eliminate (double *s, size_t n, size_t side, uint32_t *who)
+static int eliminate_dense_rows (double *s, size_t n, size_t side,
+                                 uint32_t *who)
 {
     double least = 0;
 
@@ -398,7 +399,7 @@ static int add_others (struct factor *f, const struct sparse *a,
                     f->dense + i * f->side);
     }
     free (x);
-    if (eliminate (f->dense, p->nrows, f->side, who) < 0)
+    if (eliminate_dense_rows (f->dense, p->nrows, f->side, who) < 0)
         return -1;
     for (size_t k = f->triangle; k < f->n; k++) {
         uint32_t i = who[k - f->triangle];
@@ -417,8 +418,9 @@ static int add_others (struct factor *f, const struct sparse *a,
  */
 
 /* v -= s row, entries from .. to-1 */
-INLINE void subtract (const struct factor *f, size_t L, size_t from, size_t to,
-                      const double *restrict s, double *restrict v)
+INLINE void subtract_factor_row (const struct factor *f, size_t L, size_t from,
+                                 size_t to, const double *restrict s,
+                                 double *restrict v)
 {
     for (size_t e = from; e < to; e++)
         for (size_t l = 0; l < L; l++)
@@ -454,7 +456,8 @@ INLINE void solve_transposed (const struct factor *f, size_t L, int all,
 
         for (size_t l = 0; l < L; l++)
             s[l] = v[k * L + l] / f->pivot[k];
-        subtract (f, L, f->start[k], all ? f->start[k + 1] : f->rest[k], s, v);
+        subtract_factor_row (f, L, f->start[k],
+                             all ? f->start[k + 1] : f->rest[k], s, v);
         memcpy (v + k * L, s, L * sizeof (*s));
     }
 }
@@ -520,8 +523,9 @@ INLINE void inverse_transposed (const struct factor *f, size_t L, double *x,
     dense_transposed (f, L, other);
     memset (work, 0, f->triangle * L * sizeof (*work));
     for (size_t i = 0; i < f->side; i++)
-        subtract (f, L, f->start[f->triangle + i],
-                  f->start[f->triangle + i + 1], other + i * L, work);
+        subtract_factor_row (f, L, f->start[f->triangle + i],
+                             f->start[f->triangle + i + 1], other + i * L,
+                             work);
     solve_transposed (f, L, 0, work);
     for (size_t k = 0; k < f->triangle * L; k++)
         x[k] += work[k];
@@ -576,8 +580,9 @@ INLINE void correct (const struct factor *f, size_t L, double *restrict x,
             subtract_lanes (L, -f->z[c * k + i], s + i * L, x + c * L);
 }
 
-INLINE void apply (const struct factor *f, size_t L, const double *r, double *z,
-                   double *x, double *rz)
+INLINE void precondition_factor (const struct factor *f, size_t L,
+                                 const double *r, double *z, double *x,
+                                 double *rz)
 {
     double *work = z; /* until z is known */
     double sum[LSQ_LANES] = { 0 };
@@ -599,9 +604,9 @@ void factor_apply (const struct factor *f, size_t lanes, const double *r,
                    double *z, double *work, double *rz)
 {
     if (lanes == 1)
-        apply (f, 1, r, z, work, rz);
+        precondition_factor (f, 1, r, z, work, rz);
     else
-        apply (f, LSQ_LANES, r, z, work, rz);
+        precondition_factor (f, LSQ_LANES, r, z, work, rz);
 }
 
 /*

@@ -19,7 +19,7 @@ enum { BLOCK = 64, TILE = 128 }; /* columns */
 
 typedef double lanes __attribute__ ((vector_size (16)));
 
-static lanes load (const double *p)
+static lanes load_lanes (const double *p)
 {
     lanes v;
 
@@ -56,8 +56,8 @@ double linalg_dot (const double *a, const double *b, size_t n)
     size_t k = 0;
 
     for (; k + 4 <= n; k += 4) {
-        s += load (a + k) * load (b + k);
-        t += load (a + k + 2) * load (b + k + 2);
+        s += load_lanes (a + k) * load_lanes (b + k);
+        t += load_lanes (a + k + 2) * load_lanes (b + k + 2);
     }
     s += t;
     sum = s[0] + s[1];
@@ -72,7 +72,7 @@ void linalg_add (double *y, double f, const double *x, size_t n)
     size_t k = 0;
 
     for (; k + 2 <= n; k += 2) {
-        lanes sum = load (y + k) + factor * load (x + k);
+        lanes sum = load_lanes (y + k) + factor * load_lanes (x + k);
 
         memcpy (y + k, &sum, sizeof (sum));
     }
@@ -84,7 +84,7 @@ typedef double wide __attribute__ ((vector_size (32)));
 
 #define LOAD(v, from) memcpy (&(v), (from), sizeof (v))
 
-static inline __attribute__ ((always_inline)) double total (const wide *s)
+static inline __attribute__ ((always_inline)) double sum_lanes (const wide *s)
 {
     return ((*s)[0] + (*s)[2]) + ((*s)[1] + (*s)[3]);
 }
@@ -101,7 +101,7 @@ dot_block (const double *a, const double *b)
         LOAD (v, b + k);
         s += u * v;
     }
-    return total (&s);
+    return sum_lanes (&s);
 }
 
 /* Take the products of two rows of the panel at a with four at b from columns j
@@ -131,14 +131,14 @@ subtract_tile (const double *a, const double *b, double *x, double *y)
         s03 += u * w;
         s13 += v * w;
     }
-    x[0] -= total (&s00);
-    x[1] -= total (&s01);
-    x[2] -= total (&s02);
-    x[3] -= total (&s03);
-    y[0] -= total (&s10);
-    y[1] -= total (&s11);
-    y[2] -= total (&s12);
-    y[3] -= total (&s13);
+    x[0] -= sum_lanes (&s00);
+    x[1] -= sum_lanes (&s01);
+    x[2] -= sum_lanes (&s02);
+    x[3] -= sum_lanes (&s03);
+    y[0] -= sum_lanes (&s10);
+    y[1] -= sum_lanes (&s11);
+    y[2] -= sum_lanes (&s12);
+    y[3] -= sum_lanes (&s13);
 }
 
 /* Subtract the products of the panel's rows, of BLOCK columns each, from all
@@ -250,7 +250,7 @@ void linalg_solve_triangle (double *const *row, size_t n, double *b)
 }
 
 /* The rows of a square matrix, which the caller frees. */
-static double **rows_of (const double *a, size_t n)
+static double **matrix_rows (const double *a, size_t n)
 {
     double **row = xarray (n, sizeof (*row));
 
@@ -261,7 +261,7 @@ static double **rows_of (const double *a, size_t n)
 
 void linalg_solve (const double *l, size_t n, double *b)
 {
-    double **row = rows_of (l, n);
+    double **row = matrix_rows (l, n);
 
     linalg_solve_triangle (row, n, b);
     free (row);
@@ -269,7 +269,7 @@ void linalg_solve (const double *l, size_t n, double *b)
 
 int linalg_cholesky (double *a, size_t n)
 {
-    double **row = rows_of (a, n);
+    double **row = matrix_rows (a, n);
     int rc = linalg_eliminate (row, n, n);
 
     free (row);

@@ -160,7 +160,8 @@ struct lsq_columns {
 };
 
 /* Columns are ordered by weight. */
-static bool before (const struct lsq_columns *c, uint32_t a, uint32_t b)
+static bool is_lighter_column (const struct lsq_columns *c, uint32_t a,
+                               uint32_t b)
 {
     return c->diagonal[a] < c->diagonal[b]
            || (c->diagonal[a] == c->diagonal[b] && a < b);
@@ -193,7 +194,9 @@ static void columns_make (struct lsq_columns *c, struct lsq *q)
             float value = k->value[e];
             size_t at = e;
 
-            for (; at > k->start[i] && before (c, col, k->col[at - 1]); at--) {
+            for (;
+                 at > k->start[i] && is_lighter_column (c, col, k->col[at - 1]);
+                 at--) {
                 k->col[at] = k->col[at - 1];
                 k->value[at] = k->value[at - 1];
             }
@@ -216,8 +219,8 @@ static void columns_make (struct lsq_columns *c, struct lsq *q)
 }
 
 /* K (a, b): a sum along the shorter of the two columns. */
-static double entry (const struct lsq_columns *c, const double *w, uint32_t a,
-                     uint32_t b)
+static double normal_entry (const struct lsq_columns *c, const double *w,
+                            uint32_t a, uint32_t b)
 {
     double sum = 0;
     size_t at;
@@ -319,8 +322,8 @@ static int solve_last (double m[SIDE][SIDE], size_t n, double *x)
 }
 
 /* Row j of G: 1 on the diagonal, its weight in D. */
-static void add_row (struct form *g, struct lsq_columns *c,
-                     const struct form *k, uint32_t j)
+static void add_factor_row (struct form *g, struct lsq_columns *c,
+                            const struct form *k, uint32_t j)
 {
     uint32_t *col = g->col + g->start[j];
     float *value = g->value + g->start[j];
@@ -335,7 +338,7 @@ static void add_row (struct form *g, struct lsq_columns *c,
             m[p][p] = c->diagonal[col[p]];
             m[n][p] = best[p].k;
             for (size_t q = 0; q < p; q++)
-                m[p][q] = entry (c, k->weight, col[p], col[q]);
+                m[p][q] = normal_entry (c, k->weight, col[p], col[q]);
         }
         col[n] = j;
         m[n][n] = c->diagonal[j];
@@ -357,7 +360,7 @@ static int precondition (struct lsq *q)
         if (!(c.diagonal[j] > 0) || !isfinite (1 / c.diagonal[j]))
             rc = -1;
     for (uint32_t j = 0; j < q->n && rc == 0; j++)
-        add_row (&q->g, &c, &q->k, j);
+        add_factor_row (&q->g, &c, &q->k, j);
     free (c.start);
     free (c.row);
     free (c.value);
@@ -382,7 +385,7 @@ static bool alike (const struct sparse *a, size_t i)
 
 /* Sort rows into q->row: those with a single value by length, then the others.
  */
-static void sort_rows (struct lsq *q)
+static void sort_rows_by_length (struct lsq *q)
 {
     const struct sparse *a = q->a;
     struct form *k = &q->k;
@@ -435,7 +438,7 @@ static int copy_rows (struct lsq *q, const double *w)
     q->row = xarray (a->nrows, sizeof (*q->row));
     k->square = xarray (a->nrows, sizeof (*k->square));
     form_create (k, a->nrows, a->start[a->nrows]);
-    sort_rows (q);
+    sort_rows_by_length (q);
     for (size_t i = 0; i < k->nrows; i++) {
         size_t from = a->start[q->row[i]];
         size_t n = a->start[q->row[i] + 1] - from;
@@ -580,9 +583,9 @@ INLINE void run_product (const struct form *f, size_t first, size_t last,
 }
 
 /* z = F p over n columns, pz = p . z */
-INLINE void product (const struct form *f, size_t n, size_t L,
-                     const double *restrict p, double *restrict z,
-                     double *restrict pz)
+INLINE void form_product (const struct form *f, size_t n, size_t L,
+                          const double *restrict p, double *restrict z,
+                          double *restrict pz)
 {
     double sum[LSQ_LANES] = { 0 };
 
@@ -638,7 +641,7 @@ INLINE void approximate (const struct lsq *q, size_t L, const double *r,
     else if (q->f)
         factor_apply (q->f, L, r, z, work, rz);
     else
-        product (&q->g, q->n, L, r, z, rz);
+        form_product (&q->g, q->n, L, r, z, rz);
     if (q->c)
         coarse_apply (q->c, L, r, z, rz);
 }
@@ -646,9 +649,9 @@ INLINE void approximate (const struct lsq *q, size_t L, const double *r,
 /* x = C r from x = 0, until the distance is below `absolute`, or below
  * `relative` times that of 0. r is overwritten. work: 3 vectors.
  */
-INLINE int iterate (const struct lsq *q, size_t L, double absolute,
-                    double relative, double *restrict r, double *restrict x,
-                    double *restrict work)
+INLINE int conjugate_gradient (const struct lsq *q, size_t L, double absolute,
+                               double relative, double *restrict r,
+                               double *restrict x, double *restrict work)
 {
     size_t n = q->n;
     double *p = work;
@@ -679,7 +682,7 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
             return 0;
         if (*q->iterations >= q->most)
             break;
-        product (&q->k, n, L, p, z, pz);
+        form_product (&q->k, n, L, p, z, pz);
         for (size_t l = 0; l < L; l++)
             alpha[l] = rr[l] > goal[l] && pz[l] > 0 ? rr[l] / pz[l] : 0;
         for (size_t c = 0; c < n; c++)
@@ -704,7 +707,7 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
 static int iterate_one (const struct lsq *q, double absolute, double relative,
                         double *r, double *x, double *work)
 {
-    return iterate (q, 1, absolute, relative, r, x, work);
+    return conjugate_gradient (q, 1, absolute, relative, r, x, work);
 }
 
 /* Processors that have wider vectors take half as long for the same figures:
@@ -716,14 +719,15 @@ __attribute__ ((target_clones ("avx2", "default")))
 static int iterate_lanes (const struct lsq *q, double absolute, double relative,
                           double *r, double *x, double *work)
 {
-    return iterate (q, LSQ_LANES, absolute, relative, r, x, work);
+    return conjugate_gradient (q, LSQ_LANES, absolute, relative, r, x, work);
 }
 
 /* g = A' W (t - A y); return approximately its distance. *size is the norm of
  * the terms of the residual. work: 2 vectors.
  */
-static double gradient (const struct lsq *q, const double *t, const double *y,
-                        double *g, double *size, double *work)
+static double lsq_gradient (const struct lsq *q, const double *t,
+                            const double *y, double *g, double *size,
+                            double *work)
 {
     const struct form *k = &q->k;
     double squares = 0;
@@ -761,7 +765,7 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
     int rc = 0;
 
     for (int i = 0; i <= REFINEMENTS_MAX; i++) {
-        now = gradient (q, t, y, g, &size, x + n);
+        now = lsq_gradient (q, t, y, g, &size, x + n);
         start = fmax (start, now);
         if (now <= tolerance || now > last / 2)
             break;
@@ -773,7 +777,7 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
     }
     if (rc == 0 && !(now <= fmax (tolerance, ROUNDING * size))) {
         memset (x, 0, n * sizeof (*x));
-        start = fmax (start, gradient (q, t, x, g, &size, x + n));
+        start = fmax (start, lsq_gradient (q, t, x, g, &size, x + n));
         if (!(now <= LEVEL_OUT * start)) {
             errno = EDOM;
             rc = -1;
@@ -821,7 +825,8 @@ static uint64_t bits (uint64_t seed, uint64_t row, uint64_t lane)
 }
 
 /* b = A' W e for LSQ_LANES draws of e, beginning with number `lane`. */
-static void draw (const struct lsq *q, uint64_t seed, size_t lane, double *b)
+static void draw_random_residuals (const struct lsq *q, uint64_t seed,
+                                   size_t lane, double *b)
 {
     const struct form *k = &q->k;
 
@@ -848,7 +853,7 @@ int lsq_sketch (const struct lsq *q, size_t k, uint64_t seed, double tolerance,
     int rc = 0;
 
     for (size_t j = 0; j + LSQ_LANES <= k && rc == 0; j += LSQ_LANES) {
-        draw (q, seed, j, r);
+        draw_random_residuals (q, seed, j, r);
         rc = iterate_lanes (q, tolerance, 0, r, x, x + LSQ_LANES * m);
         for (size_t c = 0; c < m; c++)
             memcpy (sketch + c * k + j, x + c * LSQ_LANES,
@@ -912,8 +917,8 @@ void covariance_destroy (struct covariance *c)
     errno = saved;
 }
 
-static int invert (struct covariance *c, const struct sparse *a,
-                   const double *w)
+static int invert_covariance (struct covariance *c, const struct sparse *a,
+                              const double *w)
 {
     double *k = linalg_matrix (c->n);
     int rc;
@@ -976,8 +981,8 @@ static int refine (struct covariance *c, const struct lsq *q, size_t worst)
     return rc;
 }
 
-static int sketch (struct covariance *c, const struct lsq *q,
-                   const struct covariance_options *opts)
+static int sketch_covariance (struct covariance *c, const struct lsq *q,
+                              const struct covariance_options *opts)
 {
     c->k = opts->sketch;
     c->seed = opts->seed;
@@ -999,7 +1004,9 @@ struct covariance *covariance_create (const struct sparse *a, const double *w,
 
     c->n = a->ncols;
     c->variance = xcalloc (c->n, sizeof (*c->variance));
-    if ((c->n <= opts->exact ? invert (c, a, w) : sketch (c, q, opts)) < 0) {
+    if ((c->n <= opts->exact ? invert_covariance (c, a, w)
+                             : sketch_covariance (c, q, opts))
+        < 0) {
         covariance_destroy (c);
         return NULL;
     }

@@ -35,7 +35,7 @@ double stats_median_error (const double *v, size_t n)
 /* Put the value of rank k at its place, with none before it that is greater and
  * none after it that is less (Hoare, "Algorithm 65: find", 1961).
  */
-static void place (double *v, size_t n, size_t k)
+static void select_rank (double *v, size_t n, size_t k)
 {
     ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, rank = (ptrdiff_t)k;
 
@@ -66,9 +66,9 @@ double stats_median (double *v, size_t n)
 {
     size_t middle = (n - 1) / 2;
 
-    place (v, n, middle);
+    select_rank (v, n, middle);
     if (n % 2 == 0)
-        place (v + middle + 1, n - middle - 1, 0);
+        select_rank (v + middle + 1, n - middle - 1, 0);
     return stats_quantile (v, n, 0.5);
 }
 

@@ -52,7 +52,7 @@ struct multipath_work {
     size_t nlist;
 };
 
-static uint32_t head (const struct network *net, uint32_t arc)
+static uint32_t arc_head (const struct network *net, uint32_t arc)
 {
     return net->link[arc_link (arc)].end[arc % 2 ^ 1];
 }
@@ -60,8 +60,9 @@ static uint32_t head (const struct network *net, uint32_t arc)
 /* Find the arcs by which a message may leave a place. Return their number; 0:
  * the place has no route.
  */
-static size_t leave (const struct network *net, const struct traffic_class *as,
-                     uint32_t place, uint32_t to, uint32_t *arc)
+static size_t next_arcs (const struct network *net,
+                         const struct traffic_class *as, uint32_t place,
+                         uint32_t to, uint32_t *arc)
 {
     size_t n = net->hops ? net->hops (net->net, as, place, to, arc, PORTS_MAX)
                          : 0;
@@ -93,7 +94,7 @@ static bool are_pair (const struct network *net, uint32_t a, uint32_t b)
 /* The place to which an arc leads. */
 static uint32_t next_place (struct multipath *m, uint32_t arc)
 {
-    uint32_t next = head (m->under, arc);
+    uint32_t next = arc_head (m->under, arc);
 
     return next == NETWORK_NONE ? ARRIVED : sets_find (m->work->one, next);
 }
@@ -101,7 +102,7 @@ static uint32_t next_place (struct multipath *m, uint32_t arc)
 /* Make one what a place sends messages to, by each of its arcs. Return whether
  * a place was changed.
  */
-static bool merge (struct multipath *m, uint32_t at, uint32_t arc)
+static bool merge_next_places (struct multipath *m, uint32_t at, uint32_t arc)
 {
     struct multipath_work *w = m->work;
     uint32_t place = sets_find (w->one, at), next = next_place (m, arc), was;
@@ -125,7 +126,8 @@ static bool merge (struct multipath *m, uint32_t at, uint32_t arc)
 /* Follow all messages to endpoint number `end`. Return whether a place was
  * changed, or -1 with err.
  */
-static int follow (struct multipath *m, uint32_t end, struct error *err)
+static int follow_messages (struct multipath *m, uint32_t end,
+                            struct error *err)
 {
     struct multipath_work *w = m->work;
     const struct network *net = m->under;
@@ -147,18 +149,18 @@ static int follow (struct multipath *m, uint32_t end, struct error *err)
     senders = w->nreached;
     for (size_t i = 0; i < w->nreached; i++) {
         uint32_t at = w->reached[i];
-        size_t n = leave (net, &m->as, at, to, arc);
+        size_t n = next_arcs (net, &m->as, at, to, arc);
 
         if (n == 0)
             return no_route (net, at, err);
         if (n == 1 && i < senders)
             w->only[arc_link (arc[0])] = true;
         for (size_t k = 0; k < n; k++) {
-            uint32_t next = head (net, arc[k]);
+            uint32_t next = arc_head (net, arc[k]);
 
             if (next == NETWORK_NONE && arc[k] != (last ^ 1))
                 return no_route (net, at, err); /* another endpoint's port */
-            changed |= merge (m, at, arc[k]);
+            changed |= merge_next_places (m, at, arc[k]);
             if (next == NETWORK_NONE || w->seen[next] == w->sweep)
                 continue;
             w->seen[next] = w->sweep;
@@ -235,7 +237,7 @@ static int make_places (struct multipath *m, const bool *first,
             memset (w->next, 0xff, w->n * w->nplaces * sizeof (*w->next));
         }
         for (uint32_t end = 0; end < w->n; end++) {
-            int rc = first && !first[end] ? 0 : follow (m, end, err);
+            int rc = first && !first[end] ? 0 : follow_messages (m, end, err);
 
             if (rc < 0)
                 return -1;
@@ -391,8 +393,8 @@ static void make_network (struct multipath *m)
     m->network.multi = m;
 }
 
-static void number_ends (struct multipath_work *w,
-                         const struct pathset *const *ps, size_t n)
+static void number_endpoints (struct multipath_work *w,
+                              const struct pathset *const *ps, size_t n)
 {
     for (size_t s = 0; s < n; s++)
         for (size_t i = 0; i < pathset_size (ps[s]); i++) {
@@ -444,7 +446,7 @@ struct multipath *multipath_create (const struct pathset *const *ps, size_t n,
     int rc;
 
     *m = (struct multipath){ .under = u, .as = *as, .work = w };
-    number_ends (w, ps, n);
+    number_endpoints (w, ps, n);
     first = list_senders (w, u);
     w->one = xarray (u->nswitches, sizeof (*w->one));
     w->place = xarray (u->nswitches, sizeof (*w->place));
@@ -543,11 +545,11 @@ size_t multipath_shares (struct multipath *m, uint32_t from, uint32_t to,
         for (size_t i = 0; i < n; i++) {
             uint32_t place = w->reached[i];
             size_t k = hop < PATH_MAX_HOPS
-                           ? leave (u, &m->as, place, to, arc)
+                           ? next_arcs (u, &m->as, place, to, arc)
                            : 0;
 
             for (size_t p = 0; p < k; p++) {
-                uint32_t next = head (u, arc[p]);
+                uint32_t next = arc_head (u, arc[p]);
 
                 cross (w, arc_link (arc[p]), mass[place] / (double)k);
                 if (next == NETWORK_NONE)
@@ -599,14 +601,14 @@ int multipath_walk (const struct network *net, const struct traffic_class *as,
     if (!are_pair (net, from, to))
         return 0;
     while (at != NETWORK_NONE && at < net->nswitches) {
-        size_t n = leave (net, as, at, to, out);
+        size_t n = next_arcs (net, as, at, to, out);
 
         if (n == 0)
             return no_route (net, at, err);
         if (hops == PATH_MAX_HOPS)
             return error_input (err, "messages go around in a loop");
         arc[hops] = out[rng_mix (key ^ rng_mix (at)) % n];
-        at = head (net, arc[hops++]);
+        at = arc_head (net, arc[hops++]);
     }
     return hops;
 }

@@ -63,7 +63,7 @@ static int check_unique (struct pathset *ps, struct error *err)
 /* The number of x among those that were numbered before; new ones get the next
  * number.
  */
-static uint32_t number (uint32_t *of, uint32_t x, size_t *n)
+static uint32_t assign_number (uint32_t *of, uint32_t x, size_t *n)
 {
     if (of[x] == 0)
         of[x] = ++*n;
@@ -97,10 +97,11 @@ struct pathset *pathset_create (const struct network *net,
     for (size_t i = 0; i < n; i++) {
         uint32_t id = ps->endpoint[i].id;
 
-        ps->port[i] = number (port_at, net->place (net->net, id), &ps->nports);
-        ps->subnet[i] = number (subnet_at,
-                                net->subnet ? net->subnet (net->net, id) : 0,
-                                &ps->nsubnets);
+        ps->port[i]
+            = assign_number (port_at, net->place (net->net, id), &ps->nports);
+        ps->subnet[i] = assign_number (
+            subnet_at, net->subnet ? net->subnet (net->net, id) : 0,
+            &ps->nsubnets);
     }
     free (port_at);
     free (subnet_at);
@@ -256,8 +257,8 @@ static void sort_arcs (uint32_t *v, size_t n)
     }
 }
 
-static int find_row (const struct pathset *ps, size_t a, size_t b,
-                     bool returns, struct row *row, struct error *err)
+static int find_path_row (const struct pathset *ps, size_t a, size_t b,
+                          bool returns, struct row *row, struct error *err)
 {
     uint32_t arc[ROW_MAX];
     int there = pathset_walk (ps, a, b, arc, err);
@@ -299,13 +300,13 @@ static int find_row (const struct pathset *ps, size_t a, size_t b,
 int pathset_row (const struct pathset *ps, size_t a, size_t b,
                  struct row *row, struct error *err)
 {
-    return find_row (ps, a, b, true, row, err);
+    return find_path_row (ps, a, b, true, row, err);
 }
 
 int pathset_row_there (const struct pathset *ps, size_t a, size_t b,
                        struct row *row, struct error *err)
 {
-    return find_row (ps, a, b, false, row, err);
+    return find_path_row (ps, a, b, false, row, err);
 }
 
 const uint32_t *pathset_links (struct pathset *ps, size_t *m,

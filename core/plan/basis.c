@@ -117,7 +117,7 @@ void basis_copy (struct basis *to, const struct basis *from, size_t i)
 }
 
 /* Replace the pairs by n of them, in the given order. */
-static void take (struct basis *b, const uint32_t *order, size_t n)
+static void reorder_basis (struct basis *b, const uint32_t *order, size_t n)
 {
     struct basis to = { .ps = b->ps, .m = b->m, .nports = b->nports };
 
@@ -141,7 +141,7 @@ void basis_sort (struct basis *b)
         start[c + 1] += start[c];
     for (size_t i = 0; i < b->n; i++)
         order[start[b->class_id[i]]++] = i;
-    take (b, order, b->n);
+    reorder_basis (b, order, b->n);
     free (order);
 }
 
@@ -213,7 +213,7 @@ static void keep_class (const struct basis *b, size_t from, size_t end,
 /* Keep enough pairs for a choice, without losing rank; keep all if it takes too
  * long to find the rank.
  */
-static void thin (struct basis *b, struct rng *rng)
+static void reduce_candidates (struct basis *b, struct rng *rng)
 {
     uint8_t *keep = xcalloc (b->n, 1);
     uint32_t *order = xarray (b->n, sizeof (*order));
@@ -238,7 +238,7 @@ static void thin (struct basis *b, struct rng *rng)
         if (keep[i])
             order[n++] = i;
     if (found)
-        take (b, order, n);
+        reorder_basis (b, order, n);
     rref_destroy (s.rref);
     free (s.z);
     free (keep);
@@ -251,6 +251,6 @@ int basis_make (struct basis *b, struct pathset *ps, struct rng *rng,
     int rc = basis_all (b, ps, err);
 
     if (rc == 0 && b->n > ALL_KEPT)
-        thin (b, rng);
+        reduce_candidates (b, rng);
     return rc;
 }

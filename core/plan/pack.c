@@ -116,7 +116,7 @@ static void renew_form (struct packing *p)
     free (slot);
 }
 
-static bool spent (const struct packing *p, const struct screen *s)
+static bool is_work_exceeded (const struct packing *p, const struct screen *s)
 {
     return rref_work (s->rref) + s->work >= p->eliminate;
 }
@@ -143,7 +143,8 @@ static int append_missing (struct packing *p, size_t most, size_t *n,
 /* List pairs that add to the form, *n of them: candidates, or others that are
  * appended to these. The caller frees them. NULL with err.
  */
-static uint32_t *list_missing (struct packing *p, size_t *n, struct error *err)
+static uint32_t *list_missing_pairs (struct packing *p, size_t *n,
+                                     struct error *err)
 {
     struct basis *b = &p->basis;
     size_t lack = p->rank - p->rounds.n;
@@ -177,13 +178,13 @@ static uint32_t *list_missing (struct packing *p, size_t *n, struct error *err)
  * if that would be more than `most` rounds, or too much work. The rank may be
  * too high: it is lowered if no row adds to it.
  */
-static int complete (struct packing *p, size_t most, uint64_t end,
-                     struct error *err)
+static int complete_packing (struct packing *p, size_t most, uint64_t end,
+                             struct error *err)
 {
     for (int stalled = 0; p->rounds.n < p->rank;) {
         size_t before = p->rounds.n, lack = p->rank - before;
         size_t n;
-        uint32_t *list = list_missing (p, &n, err);
+        uint32_t *list = list_missing_pairs (p, &n, err);
 
         if (!list)
             return -1;
@@ -193,7 +194,7 @@ static int complete (struct packing *p, size_t most, uint64_t end,
         for (size_t i = 0; i < n && p->rounds.n < p->rank; i++) {
             bool chains = pack_work (p) < end;
 
-            if (spent (p, &p->form))
+            if (is_work_exceeded (p, &p->form))
                 break;
             if (rref_spans (p->form.rref, BASIS_ROW (&p->basis, list[i]))
                 || !rounds_put (&p->rounds, list[i], chains))
@@ -203,7 +204,7 @@ static int complete (struct packing *p, size_t most, uint64_t end,
         free (list);
         if (p->rounds.n == p->rank)
             break;
-        if (spent (p, &p->form))
+        if (is_work_exceeded (p, &p->form))
             return 1;
         if ((p->rounds.n - before) * GAIN > lack)
             stalled = 0;
@@ -217,11 +218,11 @@ static int complete (struct packing *p, size_t most, uint64_t end,
 
 /* Replace rows by missing ones: as many as are missing, sometimes two for one.
  */
-static int shake (struct packing *p, struct error *err)
+static int swap_in_missing_rows (struct packing *p, struct error *err)
 {
     size_t most = p->rank - p->rounds.n;
     size_t n;
-    uint32_t *list = list_missing (p, &n, err);
+    uint32_t *list = list_missing_pairs (p, &n, err);
 
     if (!list)
         return -1;
@@ -248,8 +249,8 @@ static int shorten (struct packing *p, uint64_t end, struct error *err)
 
     rounds_dissolve (&p->rounds);
     renew_form (p);
-    while ((rc = complete (p, p->rounds.count, end, err)) == 1
-           && pack_work (p) < end && !spent (p, &p->form)
+    while ((rc = complete_packing (p, p->rounds.count, end, err)) == 1
+           && pack_work (p) < end && !is_work_exceeded (p, &p->form)
            && (p->job || (p->rank - p->rounds.n) * HOPE < p->rank)) {
         if (p->rounds.n >= ntop) {
             free (top);
@@ -258,7 +259,7 @@ static int shorten (struct packing *p, uint64_t end, struct error *err)
         }
         else
             set_slots (p, top, ntop, p->rounds.count);
-        if ((rc = shake (p, err)) < 0)
+        if ((rc = swap_in_missing_rows (p, err)) < 0)
             break;
     }
     if (rc == 1)
@@ -469,8 +470,8 @@ int pack_whole (struct packing *p, struct pathset *ps, struct rng *rng,
 
         fill_whole (p, &layers, target);
         renew_form (p);
-        rc = complete (p, tries < RESTARTS ? target++ : SIZE_MAX, UINT64_MAX,
-                       err);
+        rc = complete_packing (p, tries < RESTARTS ? target++ : SIZE_MAX,
+                               UINT64_MAX, err);
         /* a search for one less is of little use if many were opened */
         again = tries < RESTARTS ? pack_work (p) - before : 0;
     } while (tries++ < RESTARTS && rc == 1);
@@ -500,13 +501,13 @@ out:
 /* Make the form that all of the listed candidates span, as far as the work
  * goes.
  */
-static struct screen span_of (const struct packing *p, const uint32_t *list,
-                              size_t n)
+static struct screen span_of_candidates (const struct packing *p,
+                                         const uint32_t *list, size_t n)
 {
     struct screen s = { .rref = rref_create (p->basis.m), .rng = p->rng };
 
     screen_draw (&s);
-    for (size_t i = 0; i < n && !spent (p, &s); i++)
+    for (size_t i = 0; i < n && !is_work_exceeded (p, &s); i++)
         screen_add (&s, BASIS_ROW (&p->basis, list[i]));
     return s;
 }
@@ -523,8 +524,8 @@ struct job_packing {
 /* List the candidates with so many hot ends, in their order: by class and then
  * by neighbourhood, or at random within a class. Return their number.
  */
-static size_t list_ends (const struct job_packing *job, unsigned int ends,
-                         bool shuffle)
+static size_t list_hot_end_candidates (const struct job_packing *job,
+                                       unsigned int ends, bool shuffle)
 {
     const struct basis *b = &job->p->basis;
     size_t n = 0, from = 0;
@@ -544,7 +545,7 @@ static size_t list_ends (const struct job_packing *job, unsigned int ends,
 /* Try to place the candidates live[0 .. n-1], one after the other, in the
  * rounds; they must add to the span of the form. Ports fill up in steps.
  */
-static void offer_evenly (struct job_packing *job, struct screen *form,
+static void place_evenly (struct job_packing *job, struct screen *form,
                           size_t n)
 {
     struct packing *p = job->p;
@@ -557,7 +558,7 @@ static void offer_evenly (struct job_packing *job, struct screen *form,
         size_t keep = 0;
 
         screen_draw (form);
-        for (size_t i = 0; i < n && !spent (p, form); i++) {
+        for (size_t i = 0; i < n && !is_work_exceeded (p, form); i++) {
             uint32_t pair = job->live[i];
             size_t round = p->rounds.count;
 
@@ -593,23 +594,26 @@ static void fill_job (struct job_packing *job)
     if (nhot == nports)
         memset (job->hot, 0, nports);
     if (nhot > 0 && nhot < nports) {
-        struct screen cold = span_of (p, job->live, list_ends (job, 0, false));
+        struct screen cold = span_of_candidates (
+            p, job->live, list_hot_end_candidates (job, 0, false));
 
         for (unsigned int ends = 1; ends <= 2; ends++)
-            offer_evenly (job, &cold, list_ends (job, ends, true));
+            place_evenly (job, &cold,
+                          list_hot_end_candidates (job, ends, true));
         p->work += rref_work (cold.rref) + cold.work;
         rref_destroy (cold.rref);
         free (cold.z);
     }
     nhot = p->rounds.n;
-    offer_evenly (job, &p->form, list_ends (job, 0, !job->ordered));
-    for (size_t i = 0; i < nhot && !spent (p, &p->form); i++)
+    place_evenly (job, &p->form,
+                  list_hot_end_candidates (job, 0, !job->ordered));
+    for (size_t i = 0; i < nhot && !is_work_exceeded (p, &p->form); i++)
         rref_add (p->form.rref,
                   BASIS_ROW (&p->basis, p->rounds.slot[i].pair));
 }
 
 /* Place rows that have a column which no row has yet. */
-static void cover (struct packing *p)
+static void place_covering_rows (struct packing *p)
 {
     rounds_set (&p->rounds, NULL, 0, 0);
     new_form (p);
@@ -631,7 +635,7 @@ static void find_bound (struct job_packing *job)
 }
 
 /* Find the rank, or an upper limit of it. */
-static void find_rank (struct job_packing *job)
+static void find_candidate_rank (struct job_packing *job)
 {
     struct packing *p = job->p;
     uint64_t eliminate = p->eliminate;
@@ -641,8 +645,8 @@ static void find_rank (struct job_packing *job)
     p->eliminate = fmin (eliminate, TOO_MUCH * (double)p->basis.m);
     for (size_t i = 0; i < p->basis.n; i++)
         job->live[i] = i;
-    s = span_of (p, job->live, p->basis.n);
-    job->known = !spent (p, &s);
+    s = span_of_candidates (p, job->live, p->basis.n);
+    job->known = !is_work_exceeded (p, &s);
     p->eliminate = eliminate;
     p->rank = job->known ? rref_rank (s.rref) : p->basis.m;
     job->ordered = rref_work (s.rref) > MUCH * p->rank;
@@ -668,12 +672,12 @@ int pack_job (struct packing *p, struct pathset *ps, struct rng *rng,
     job.demand = demand_find (&p->basis);
     job.hot = xcalloc (p->basis.nports, 1);
     job.live = xarray (p->basis.n, sizeof (*job.live));
-    find_rank (&job);
+    find_candidate_rank (&job);
     fill_job (&job);
-    rc = complete (p, SIZE_MAX, effort, err);
+    rc = complete_packing (p, SIZE_MAX, effort, err);
     p->maximal = rc == 0;
     if (rc == 1)
-        cover (p);
+        place_covering_rows (p);
     else if (rc == 0)
         find_bound (&job);
     rounds_drop_empty (&p->rounds);

@@ -198,8 +198,8 @@ struct ends {
     const struct pathset *ps; /* for checking the rows; NULL: no check */
 };
 
-static int find_endpoint (const void *ps, const char *name,
-                          struct error *err)
+static int find_plan_endpoint (const void *ps, const char *name,
+                               struct error *err)
 {
     int i = pathset_find (ps, name);
 
@@ -377,7 +377,7 @@ struct plan *plan_read (FILE *fp, const char *name, const char *fabric_hash,
         rc = error_input (err, "made for another fabric (%.64s, this one"
                           " is %.64s)", hash, fabric_hash);
     if (rc == 0 && (*ps = read_endpoints (json, resolve, arg, err))) {
-        const struct ends ends = { find_endpoint, *ps,
+        const struct ends ends = { find_plan_endpoint, *ps,
                                    pathset_ports (*ps) / 2, *ps };
 
         plan = read_probes (json, &ends, err);

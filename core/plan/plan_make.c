@@ -54,8 +54,8 @@ static int run_job (struct packing *p, struct pathset *ps, struct rng *rng,
 /* Pack all pairs as well, within the budget, or if the rounds are far from the
  * bound and that takes less time than those it may save; keep what has fewer.
  */
-static int improve (struct packing *best, struct rng *rng, double budget,
-                    struct error *err)
+static int improve_packing (struct packing *best, struct rng *rng,
+                            double budget, struct error *err)
 {
     double above = (double)best->rounds.count - best->bound;
     double effort = budget > 0 ? budget
@@ -100,8 +100,9 @@ static void add_rounds (struct plan *plan, const struct packing *p,
 }
 
 /* A plan for one subnet. */
-static struct plan *make (struct pathset *ps, const struct plan_options *opts,
-                          struct error *err)
+static struct plan *make_subnet_plan (struct pathset *ps,
+                                      const struct plan_options *opts,
+                                      struct error *err)
 {
     double budget = opts->budget * WORK_SECOND;
     struct plan *plan = plan_create ("pmm");
@@ -113,7 +114,7 @@ static struct plan *make (struct pathset *ps, const struct plan_options *opts,
         return plan;
     rng_seed (&rng, opts->seed);
     if ((rc = pack_whole (&p, ps, &rng, budget, false, err)) == 0)
-        rc = improve (&p, &rng, budget, err);
+        rc = improve_packing (&p, &rng, budget, err);
     else if (rc == 1) {
         pack_clear (&p);
         rc = run_job (&p, ps, &rng, JOB_EFFORT, budget, err);
@@ -134,9 +135,9 @@ static struct plan *make (struct pathset *ps, const struct plan_options *opts,
 
 /* Add the rounds of a subnet's plan, the redundant ones from round `basis` on.
  */
-static void add_part (struct plan *plan, const struct pathset *ps,
-                      const struct plan *part, const struct pathset *of,
-                      size_t basis)
+static void add_subnet_rounds (struct plan *plan, const struct pathset *ps,
+                               const struct plan *part,
+                               const struct pathset *of, size_t basis)
 {
     for (size_t r = 0; r < plan_rounds (part); r++) {
         size_t own = plan_basis_rounds (part), n;
@@ -160,14 +161,14 @@ struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
     bool maximal = true, good = true;
 
     if (n < 2)
-        return make (ps, opts, err);
+        return make_subnet_plan (ps, opts, err);
     each.budget /= n;
     plan = plan_create ("pmm");
     of = xcalloc (n, sizeof (*of));
     part = xcalloc (n, sizeof (*part));
     for (size_t s = 0; s < n && good; s++) {
         of[s] = pathset_part (ps, s);
-        if (!(good = (part[s] = make (of[s], &each, err))))
+        if (!(good = (part[s] = make_subnet_plan (of[s], &each, err))))
             break;
         links += plan_links (part[s]);
         rank += plan_rank (part[s]);
@@ -177,7 +178,7 @@ struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
     }
     for (size_t s = 0; s < n; s++) {
         if (good)
-            add_part (plan, ps, part[s], of[s], basis);
+            add_subnet_rounds (plan, ps, part[s], of[s], basis);
         plan_destroy (part[s]);
         pathset_destroy (of[s]);
     }

@@ -109,7 +109,7 @@ static double doubt (uint64_t square, uint64_t shared, uint64_t rival)
     return d * d;
 }
 
-static double gain (struct redundancy *w, uint32_t pair)
+static double pair_gain (struct redundancy *w, uint32_t pair)
 {
     const uint32_t *col = w->basis->col + w->basis->first[pair];
     const uint8_t *count = w->basis->count + w->basis->first[pair];
@@ -146,8 +146,8 @@ static int compare_choice (const void *a, const void *b)
 /* Make one round: the candidates of a sample with the greatest gains that fit,
  * and then any others that fit.
  */
-static void fill_round (struct redundancy *w, struct plan *plan,
-                        uint32_t *order, struct rng *rng)
+static void fill_redundant_round (struct redundancy *w, struct plan *plan,
+                                  uint32_t *order, struct rng *rng)
 {
     const struct basis *b = w->basis;
     size_t n = b->n < SCORED * b->m ? b->n : SCORED * b->m;
@@ -159,7 +159,7 @@ static void fill_round (struct redundancy *w, struct plan *plan,
     rounds_add (&busy);
     rng_shuffle (rng, order, b->n);
     for (size_t i = 0; i < n; i++)
-        choice[i] = (struct row_choice){ order[i], i, gain (w, order[i]) };
+        choice[i] = (struct row_choice){ order[i], i, pair_gain (w, order[i]) };
     qsort (choice, n, sizeof (*choice), compare_choice);
     for (size_t i = 0; i < b->n; i++) {
         uint32_t pair = i < n ? choice[i].pair : order[i];
@@ -198,7 +198,7 @@ int redundant_extend (struct plan *plan, struct pathset *ps,
     for (size_t e = 0; e < extra && rc == 0; e++) {
         terminal_work ("redundant round", e, extra);
         find_rivals (&w);
-        fill_round (&w, plan, order, &rng);
+        fill_redundant_round (&w, plan, order, &rng);
     }
     basis_clear (&w.rows);
     free (w.square);

@@ -49,20 +49,21 @@ static size_t needs (const struct rounds *r, uint32_t pair, uint32_t *list)
     return n;
 }
 
-static uint32_t *holder (const struct rounds *r, uint32_t need, size_t round)
+static uint32_t *slot_holder (const struct rounds *r, uint32_t need,
+                              size_t round)
 {
     return &r->at[need * r->room + round];
 }
 
 /* Enter a slot, or remove it. */
-static void hold (struct rounds *r, uint32_t slot, bool held)
+static void mark_slot (struct rounds *r, uint32_t slot, bool held)
 {
     const struct rounds_slot *s = &r->slot[slot];
     uint32_t list[NEEDS_MAX];
     size_t n = needs (r, s->pair, list);
 
     for (size_t k = 0; k < n; k++) {
-        *holder (r, list[k], s->round) = held ? slot + 1 : 0;
+        *slot_holder (r, list[k], s->round) = held ? slot + 1 : 0;
         r->load[list[k]] += held ? 1 : -1;
     }
     r->size[s->round] += held ? 1 : -1;
@@ -85,15 +86,16 @@ void rounds_add (struct rounds *r)
     r->size[r->count++] = 0;
 }
 
-static bool fits (const struct rounds *r, uint32_t pair, size_t round)
+static bool pair_fits_round (const struct rounds *r, uint32_t pair,
+                             size_t round)
 {
     const struct basis *b = r->basis;
 
-    if (*holder (r, b->m + b->port[pair].a, round)
-        || *holder (r, b->m + b->port[pair].b, round))
+    if (*slot_holder (r, b->m + b->port[pair].a, round)
+        || *slot_holder (r, b->m + b->port[pair].b, round))
         return false;
     for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
-        if (*holder (r, b->col[k], round))
+        if (*slot_holder (r, b->col[k], round))
             return false;
     return true;
 }
@@ -101,14 +103,14 @@ static bool fits (const struct rounds *r, uint32_t pair, size_t round)
 bool rounds_fit (struct rounds *r, uint32_t pair, size_t round)
 {
     r->work++;
-    return fits (r, pair, round);
+    return pair_fits_round (r, pair, round);
 }
 
 size_t rounds_room (const struct rounds *r, uint32_t pair)
 {
     size_t round = 0;
 
-    while (round < r->count && !fits (r, pair, round))
+    while (round < r->count && !pair_fits_round (r, pair, round))
         round++;
     return round;
 }
@@ -119,7 +121,7 @@ void rounds_place (struct rounds *r, uint32_t pair, size_t round)
     r->seen = xgrow (r->seen, r->n, sizeof (*r->seen));
     r->slot[r->n] = (struct rounds_slot){ pair, round };
     r->seen[r->n] = 0;
-    hold (r, r->n++, true);
+    mark_slot (r, r->n++, true);
 }
 
 void rounds_set (struct rounds *r, const struct rounds_slot *slot, size_t n,
@@ -155,15 +157,15 @@ struct rounds_slot *rounds_sorted (const struct rounds *r)
 }
 
 /* Remove a slot; the last one takes its place. */
-static void take_out (struct rounds *r, uint32_t slot)
+static void remove_slot (struct rounds *r, uint32_t slot)
 {
     uint32_t last = r->n - 1;
 
-    hold (r, slot, false);
+    mark_slot (r, slot, false);
     if (slot != last) {
-        hold (r, last, false);
+        mark_slot (r, last, false);
         r->slot[slot] = r->slot[last];
-        hold (r, slot, true);
+        mark_slot (r, slot, true);
     }
     r->n--;
 }
@@ -185,12 +187,12 @@ void rounds_dissolve (struct rounds *r)
 
     for (size_t i = r->n; i-- > 0;)
         if (r->slot[i].round == least)
-            take_out (r, i);
+            remove_slot (r, i);
     for (size_t i = 0; i < r->n; i++)
         if (r->slot[i].round == last) {
-            hold (r, i, false);
+            mark_slot (r, i, false);
             r->slot[i].round = least;
-            hold (r, i, true);
+            mark_slot (r, i, true);
         }
     r->count--;
 }
@@ -211,7 +213,7 @@ static size_t blockers (struct rounds *r, const uint32_t *list, size_t nlist,
 
     r->work += nlist;
     for (size_t k = 0; k < nlist; k++) {
-        uint32_t s = *holder (r, list[k], round);
+        uint32_t s = *slot_holder (r, list[k], round);
         size_t i = 0;
 
         if (!s)
@@ -231,8 +233,8 @@ static size_t blockers (struct rounds *r, const uint32_t *list, size_t nlist,
  * between it and the other round. Return the number of slots in them; 0 if they
  * are too long, or contain a slot that needs something marked.
  */
-static size_t follow (struct rounds *r, uint32_t *slot, size_t n, size_t round,
-                      size_t other)
+static size_t follow_chains (struct rounds *r, uint32_t *slot, size_t n,
+                             size_t round, size_t other)
 {
     for (size_t i = 0; i < n; i++)
         r->seen[slot[i]] = r->stamp;
@@ -243,7 +245,7 @@ static size_t follow (struct rounds *r, uint32_t *slot, size_t n, size_t round,
 
         r->work += nlist;
         for (size_t k = 0; k < nlist; k++) {
-            uint32_t next = *holder (r, list[k], here ? other : round);
+            uint32_t next = *slot_holder (r, list[k], here ? other : round);
             size_t nits;
 
             if (!next || r->seen[--next] == r->stamp)
@@ -262,8 +264,8 @@ static size_t follow (struct rounds *r, uint32_t *slot, size_t n, size_t round,
 }
 
 /* Make room in a round for a pair that needs `list`. */
-static bool make_room (struct rounds *r, const uint32_t *list, size_t nlist,
-                       size_t round)
+static bool clear_round_for_pair (struct rounds *r, const uint32_t *list,
+                                  size_t nlist, size_t round)
 {
     uint32_t way[BLOCKERS_MAX], slot[CHAIN_MAX];
     size_t n = blockers (r, list, nlist, round, way);
@@ -281,15 +283,15 @@ static bool make_room (struct rounds *r, const uint32_t *list, size_t nlist,
         for (size_t k = 0; k < nlist; k++)
             r->mark[list[k]] = r->stamp;
         memcpy (slot, way, n * sizeof (*way));
-        if ((length = follow (r, slot, n, round, other)) == 0)
+        if ((length = follow_chains (r, slot, n, round, other)) == 0)
             continue;
         for (size_t i = 0; i < length; i++)
-            hold (r, slot[i], false);
+            mark_slot (r, slot[i], false);
         for (size_t i = 0; i < length; i++) {
             struct rounds_slot *s = &r->slot[slot[i]];
 
             s->round = s->round == round ? other : round;
-            hold (r, slot[i], true);
+            mark_slot (r, slot[i], true);
         }
         return true;
     }
@@ -302,7 +304,8 @@ bool rounds_put (struct rounds *r, uint32_t pair, bool chains)
     size_t nlist = needs (r, pair, list);
     size_t round = chains ? 0 : rounds_room (r, pair);
 
-    while (chains && round < r->count && !make_room (r, list, nlist, round))
+    while (chains && round < r->count
+           && !clear_round_for_pair (r, list, nlist, round))
         round++;
     if (round == r->count)
         return false;
@@ -323,7 +326,7 @@ bool rounds_replace (struct rounds *r, uint32_t pair, size_t round,
         if (n == 0 || n > most || n > BLOCKERS_MAX)
             continue;
         while (blockers (r, list, nlist, at, way) > 0)
-            take_out (r, way[0]);
+            remove_slot (r, way[0]);
         rounds_place (r, pair, at);
         return true;
     }

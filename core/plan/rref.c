@@ -114,7 +114,7 @@ static void accumulate (struct rref *r, uint32_t col, uint64_t value,
 }
 
 /* Eliminate the pivot of row i from acc. */
-static void eliminate (struct rref *r, size_t i, size_t *n)
+static void eliminate_pivot (struct rref *r, size_t i, size_t *n)
 {
     const struct rref_line *l = &r->line[i];
     uint64_t *acc = &r->col[l->entry[0].col].acc;
@@ -130,7 +130,7 @@ static void eliminate (struct rref *r, size_t i, size_t *n)
 }
 
 /* Remove touched columns whose value is 0; return the number of the others. */
-static size_t settle (struct rref *r, size_t n)
+static size_t drop_zero_columns (struct rref *r, size_t n)
 {
     size_t keep = 0;
 
@@ -145,10 +145,10 @@ static size_t settle (struct rref *r, size_t n)
 }
 
 /* Subtract the part in the span of the form. The rest is in acc, its columns in
- * touched; return their number. Call forget () afterwards.
+ * touched; return their number. Call clear_touched_columns () afterwards.
  */
-static size_t reduce (struct rref *r, const uint32_t *col,
-                      const uint8_t *count, size_t n)
+static size_t reduce_by_pivots (struct rref *r, const uint32_t *col,
+                                const uint8_t *count, size_t n)
 {
     size_t words = (r->rank + 63) / 64;
     size_t ntouched = 0;
@@ -161,27 +161,27 @@ static size_t reduce (struct rref *r, const uint32_t *col,
             int bit = 63 - __builtin_clzll (r->fresh[w]);
 
             r->fresh[w] &= ~(UINT64_C (1) << bit);
-            eliminate (r, 64 * w + bit, &ntouched);
+            eliminate_pivot (r, 64 * w + bit, &ntouched);
         }
     for (size_t w = 0; w < words; w++)
         while (r->late[w]) {
             int bit = __builtin_ctzll (r->late[w]);
 
             r->late[w] &= ~(UINT64_C (1) << bit);
-            eliminate (r, 64 * w + bit, &ntouched);
+            eliminate_pivot (r, 64 * w + bit, &ntouched);
         }
     r->work += n;
-    return settle (r, ntouched);
+    return drop_zero_columns (r, ntouched);
 }
 
-static void forget (struct rref *r, size_t n)
+static void clear_touched_columns (struct rref *r, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         r->col[r->touched[i]].acc = 0;
 }
 
 /* Make l, whose pivot is entry 0, the next row of the form. */
-static void append (struct rref *r, const struct rref_line *l)
+static void append_rref_row (struct rref *r, const struct rref_line *l)
 {
     for (size_t k = 0; k < l->n; k++)
         r->col[l->entry[k].col].held++;
@@ -191,8 +191,8 @@ static void append (struct rref *r, const struct rref_line *l)
 }
 
 /* The rest in acc, divided by its value in the column `pivot`. */
-static void rest_line (struct rref *r, size_t n, uint32_t pivot,
-                       struct rref_line *l)
+static void make_pivot_row (struct rref *r, size_t n, uint32_t pivot,
+                            struct rref_line *l)
 {
     uint64_t scale = prime_inverse (r->col[pivot].acc);
 
@@ -244,9 +244,9 @@ bool rref_add_fresh (struct rref *r, const uint32_t *col,
             r->touched[rest++] = col[i];
             r->col[col[i]].acc = count[i];
         }
-    rest_line (r, rest, col[pivot], &l);
-    append (r, &l);
-    forget (r, rest);
+    make_pivot_row (r, rest, col[pivot], &l);
+    append_rref_row (r, &l);
+    clear_touched_columns (r, rest);
     r->work += n;
     return true;
 }
@@ -259,17 +259,17 @@ bool rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
 
     if (rref_add_fresh (r, col, count, n))
         return true;
-    rest = reduce (r, col, count, n);
+    rest = reduce_by_pivots (r, col, count, n);
     if (rest > 0) {
         uint32_t pivot = r->touched[0];
 
         for (size_t i = 1; i < rest; i++)
             if (r->col[r->touched[i]].held < r->col[pivot].held)
                 pivot = r->touched[i];
-        rest_line (r, rest, pivot, &l);
-        append (r, &l);
+        make_pivot_row (r, rest, pivot, &l);
+        append_rref_row (r, &l);
     }
-    forget (r, rest);
+    clear_touched_columns (r, rest);
     return rest > 0;
 }
 
@@ -280,8 +280,8 @@ bool rref_spans (struct rref *r, const uint32_t *col, const uint8_t *count,
 
     if (find_fresh (r, col, count, n) < n)
         return false;
-    rest = reduce (r, col, count, n);
-    forget (r, rest);
+    rest = reduce_by_pivots (r, col, count, n);
+    clear_touched_columns (r, rest);
     return rest == 0;
 }
 
@@ -301,7 +301,7 @@ static void substitute (struct rref *r, size_t i)
         accumulate (r, l->entry[k].col, l->entry[k].value, &n);
     for (size_t k = 1; k < l->n; k++)
         if (r->col[l->entry[k].col].pivot >= 0)
-            eliminate (r, r->col[l->entry[k].col].pivot, &n);
+            eliminate_pivot (r, r->col[l->entry[k].col].pivot, &n);
     for (size_t k = 0; k < l->n; k++) {
         struct rref_column *c = &r->col[l->entry[k].col];
 
@@ -309,9 +309,9 @@ static void substitute (struct rref *r, size_t i)
             r->fresh[c->pivot / 64] = r->late[c->pivot / 64] = 0;
         c->held--;
     }
-    n = settle (r, n);
-    rest_line (r, n, old.entry[0].col, l);
-    forget (r, n);
+    n = drop_zero_columns (r, n);
+    make_pivot_row (r, n, old.entry[0].col, l);
+    clear_touched_columns (r, n);
     for (size_t k = 0; k < l->n; k++)
         r->col[l->entry[k].col].held++;
     r->entries += l->n;

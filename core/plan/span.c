@@ -52,7 +52,8 @@ static void cells_clear (struct cells *c)
 }
 
 /* The endpoints of a leaf. */
-static const uint32_t *members (const struct tree *t, size_t leaf, size_t *n)
+static const uint32_t *leaf_members (const struct tree *t, size_t leaf,
+                                     size_t *n)
 {
     *n = t->first[leaf + 1] - t->first[leaf];
     return t->member + t->first[leaf];
@@ -124,7 +125,8 @@ struct finder {
 /* Keep the row of a and b if it is symmetric and one of its links has few of
  * that length. Return its length, 0 if it is not symmetric, -1 with err.
  */
-static int offer (struct finder *f, size_t a, size_t b, struct error *err)
+static int keep_symmetric_row (struct finder *f, size_t a, size_t b,
+                               struct error *err)
 {
     bool wanted = false;
     struct row row;
@@ -164,14 +166,14 @@ static uint32_t *bucket (const struct finder *f, uint32_t cell)
 /* Find pairs between two leaves: members of s look up those of t, each of which
  * is used once.
  */
-static int join (struct finder *f, size_t s, size_t t, struct rng *rng,
-                 struct error *err)
+static int find_leaf_pairs (struct finder *f, size_t s, size_t t,
+                            struct rng *rng, struct error *err)
 {
     const uint32_t *x = cells_to (&f->cells, s, t);
     const uint32_t *y = cells_to (&f->cells, t, s);
     size_t ns, nt;
-    const uint32_t *ms = members (f->cells.tree, s, &ns);
-    const uint32_t *mt = members (f->cells.tree, t, &nt);
+    const uint32_t *ms = leaf_members (f->cells.tree, s, &ns);
+    const uint32_t *mt = leaf_members (f->cells.tree, t, &nt);
     size_t turn = rng_below (rng, ns);
     int length = 0;
 
@@ -190,7 +192,7 @@ static int join (struct finder *f, size_t s, size_t t, struct rng *rng,
 
             if (x[j] == y[i]
                 && (lacks (f, ms[i], length) || lacks (f, mt[j], length))) {
-                length = offer (f, ms[i], mt[j], err);
+                length = keep_symmetric_row (f, ms[i], mt[j], err);
                 *at = f->next[j];
                 break;
             }
@@ -208,7 +210,7 @@ static int join (struct finder *f, size_t s, size_t t, struct rng *rng,
 static int join_own (struct finder *f, size_t s, struct error *err)
 {
     size_t size, n = 0;
-    const uint32_t *member = members (f->cells.tree, s, &size);
+    const uint32_t *member = leaf_members (f->cells.tree, s, &size);
     uint32_t *own = f->next;
     uint32_t port = 0;
 
@@ -222,7 +224,7 @@ static int join_own (struct finder *f, size_t s, struct error *err)
             uint32_t a = own[i], b = own[(i + d) % n];
 
             if (f->cells.own[a] == f->cells.own[b]
-                && offer (f, a, b, err) < 0)
+                && keep_symmetric_row (f, a, b, err) < 0)
                 return -1;
         }
     return 0;
@@ -248,7 +250,7 @@ static int join_leaves (struct finder *f, struct rng *rng, struct error *err)
 
             terminal_work ("finding pairs", d * L + s, L / 2 * L);
             if (2 * step[d] != L || s < t)
-                rc = join (f, s, t, rng, err);
+                rc = find_leaf_pairs (f, s, t, rng, err);
         }
     free (step);
     return rc;
@@ -271,7 +273,7 @@ int span_symmetric (struct basis *basis, struct pathset *ps, struct rng *rng,
         for (size_t l = 0; l < f.cells.tree->nleaves; l++) {
             size_t n;
 
-            members (f.cells.tree, l, &n);
+            leaf_members (f.cells.tree, l, &n);
             most = n > most ? n : most;
         }
         for (f.mask = 1; f.mask < 2 * most; f.mask = 2 * f.mask + 1)
@@ -327,7 +329,7 @@ static int check_leaf (struct span_check *c, size_t s, struct error *err)
 {
     const struct tree *t = c->tree;
     size_t n;
-    const uint32_t *member = members (t, s, &n);
+    const uint32_t *member = leaf_members (t, s, &n);
     uint64_t own = 0; /* of the first one's port */
 
     for (size_t i = 0; i < n; i++) {
@@ -407,7 +409,7 @@ struct found_pairs {
     uint64_t seen;
 };
 
-static void add_found (struct found_pairs *s, uint32_t a, uint32_t b)
+static void add_found_pair (struct found_pairs *s, uint32_t a, uint32_t b)
 {
     uint64_t at = s->n < s->max ? s->n++ : rng_below (s->rng, s->seen + 1);
 
@@ -433,8 +435,8 @@ static void search_pair (const struct cells *c, struct found_pairs *found,
     const uint32_t *x = cells_to (c, s, t);
     const uint32_t *y = cells_to (c, t, s);
     size_t ns, nt;
-    const uint32_t *ms = members (c->tree, s, &ns);
-    const uint32_t *mt = members (c->tree, t, &nt);
+    const uint32_t *ms = leaf_members (c->tree, s, &ns);
+    const uint32_t *mt = leaf_members (c->tree, t, &nt);
     size_t turn;
     bool any = false;
 
@@ -449,7 +451,7 @@ static void search_pair (const struct cells *c, struct found_pairs *found,
             if (x[j] == y[i])
                 continue;
             any = true;
-            add_found (found, ms[i], mt[j]);
+            add_found_pair (found, ms[i], mt[j]);
         }
 }
 
@@ -461,7 +463,7 @@ static void search_own (const struct cells *c, struct found_pairs *found,
 {
     const struct pathset *ps = c->tree->ps;
     size_t n;
-    const uint32_t *member = members (c->tree, s, &n);
+    const uint32_t *member = leaf_members (c->tree, s, &n);
     size_t most = n > c->tree->ports[s] ? n : 2;
 
     for (size_t d = 1; d <= most; d++)
@@ -469,7 +471,7 @@ static void search_own (const struct cells *c, struct found_pairs *found,
             if (prime_add (c->own[member[i]], c->own[member[i - d]]) != 0
                 && pathset_port (ps, member[i])
                        != pathset_port (ps, member[i - d]))
-                add_found (found, member[i], member[i - d]);
+                add_found_pair (found, member[i], member[i - d]);
 }
 
 struct probe *span_missing (struct pathset *ps, const uint64_t *z,

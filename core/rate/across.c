@@ -90,7 +90,8 @@ static void sum_leaves (struct crossings *s)
 }
 
 /* Draw ACROSS_PAIRS of all pairs of an arc, each with the same chance. */
-static void keep (struct crossings *s, uint32_t arc, struct probe pair)
+static void sample_arc_pair (struct crossings *s, uint32_t arc,
+                             struct probe pair)
 {
     uint64_t at = s->arc[arc].seen++;
 
@@ -136,7 +137,7 @@ static uint32_t draw_sender (struct crossings *s, size_t leaf)
 }
 
 /* The arcs of the path from a leaf to the tree's endpoint. */
-static void cross_leaf (struct crossings *s, size_t leaf)
+static void add_leaf_path (struct crossings *s, size_t leaf)
 {
     const struct tree *t = s->tree;
     struct probe pair = { draw_sender (s, leaf), t->to };
@@ -152,12 +153,12 @@ static void cross_leaf (struct crossings *s, size_t leaf)
             x->receivers += port_rate (s, t->to);
         x->port = port;
         count_senders (s, t->arc[k], leaf);
-        keep (s, t->arc[k], pair);
+        sample_arc_pair (s, t->arc[k], pair);
     }
 }
 
 /* First hops, which do not depend on the receiver. */
-static void cross_first (struct crossings *s, uint32_t from)
+static void add_first_hops (struct crossings *s, uint32_t from)
 {
     size_t n = pathset_size (s->ps);
     uint32_t arc = s->tree->up[from];
@@ -169,7 +170,7 @@ static void cross_first (struct crossings *s, uint32_t from)
         uint32_t to = rng_below (s->rng, n);
 
         if (pathset_port (s->ps, to) != pathset_port (s->ps, from))
-            keep (s, arc, (struct probe){ from, to });
+            sample_arc_pair (s, arc, (struct probe){ from, to });
     }
 }
 
@@ -192,8 +193,8 @@ int across_draw (struct across *a, struct pathset *ps, const double *rate,
     for (size_t to = 0; to < pathset_size (ps) && rc == 0; to++) {
         rc = tree_grow (s.tree, to, err);
         for (size_t l = 0; l < s.tree->nleaves && rc == 0; l++)
-            cross_leaf (&s, l);
-        cross_first (&s, to);
+            add_leaf_path (&s, l);
+        add_first_hops (&s, to);
     }
     for (size_t x = 0; x < narcs && rc == 0 && !wanted; x++) {
         double most = fmin (rate[x / 2], s.arc[x].receivers);

@@ -23,7 +23,7 @@
  */
 
 /* Let the arc at place i sink in a heap of n arcs, the lowest level first. */
-static void sift (uint32_t *heap, size_t n, size_t i, const double *level)
+static void sift_down (uint32_t *heap, size_t n, size_t i, const double *level)
 {
     for (;;) {
         uint32_t x = heap[i];
@@ -61,7 +61,7 @@ void fair_rates (const struct csr *flows, const double *link_rate,
         heap[n++] = x;
     }
     for (size_t i = n; i-- > 0;)
-        sift (heap, n, i, level);
+        sift_down (heap, n, i, level);
     while (n > 0) {
         uint32_t x = heap[0];
         double now = growing[x] > 0 ? fmax (left[x], 0) / growing[x]
@@ -69,7 +69,7 @@ void fair_rates (const struct csr *flows, const double *link_rate,
 
         if (now > level[x]) { /* some of its flows stopped elsewhere */
             level[x] = now;
-            sift (heap, n, 0, level);
+            sift_down (heap, n, 0, level);
             continue;
         }
         if (now == HUGE_VAL) /* no flow grows any more */
@@ -87,7 +87,7 @@ void fair_rates (const struct csr *flows, const double *link_rate,
             }
         }
         heap[0] = heap[--n];
-        sift (heap, n, 0, level);
+        sift_down (heap, n, 0, level);
     }
     csr_clear (&on);
     free (left);
@@ -246,7 +246,7 @@ static void find_most (struct judging *w, const struct csr *arcs, size_t from)
     }
 }
 
-static void find_usual (struct judging *w, bool known)
+static void find_usual_rate (struct judging *w, bool known)
 {
     double *shares = xarray (w->n, sizeof (*shares));
     size_t n = 0;
@@ -265,7 +265,7 @@ static void find_usual (struct judging *w, bool known)
 }
 
 /* Once per link, in either direction. */
-static void add_suspect (struct judging *w, size_t flow, uint32_t link)
+static void add_flow_suspect (struct judging *w, size_t flow, uint32_t link)
 {
     for (size_t i = w->nsuspects; i-- > 0 && w->suspect[i].flow == flow;)
         if (w->suspect[i].link == link)
@@ -290,7 +290,7 @@ static void find_suspects (struct judging *w, const struct csr *arcs,
 
             if (w->sum[x] >= most * (1 - w->much)
                 && most < w->floor * w->nominal[x / 2])
-                add_suspect (w, flow, x / 2);
+                add_flow_suspect (w, flow, x / 2);
         }
         w->out->unexplained += w->nsuspects == before;
     }
@@ -324,7 +324,7 @@ static uint32_t best_link (struct judging *w)
 /* Add the finding of a link, with the other links that explain the same flows,
  * and remove these flows.
  */
-static void add_finding (struct judging *w, uint32_t link)
+static void add_carry_finding (struct judging *w, uint32_t link)
 {
     struct carry *out = w->out;
     struct carry_finding *f = &out->finding[out->nfindings++];
@@ -368,18 +368,18 @@ void carry_destroy (struct carry *c)
     free (c);
 }
 
-static void judge (struct judging *w, const struct flows *f, bool known)
+static void judge_rates (struct judging *w, const struct flows *f, bool known)
 {
     void (*const steps[]) (struct judging *w, const struct csr *arcs,
                            size_t from) = { find_most, find_suspects };
 
     share (f, w->nominal, w->net->nlinks, w->fair);
-    find_usual (w, known);
+    find_usual_rate (w, known);
     for (int k = 0; k < 2; k++)
         for (size_t r = 0, from = 0; r < f->nrounds; from += f->round[r++].n)
             steps[k] (w, &f->round[r], from);
     while (w->nsuspects > 0 && w->out->nfindings < CARRY_FINDINGS_MAX)
-        add_finding (w, best_link (w));
+        add_carry_finding (w, best_link (w));
 }
 
 struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
@@ -409,7 +409,7 @@ struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
         .finding = xcalloc (CARRY_FINDINGS_MAX, sizeof (*out->finding)),
     };
     if (flows_lay_out (&f, ps, plan, rate, err) == 0)
-        judge (&w, &f, across_known (ps));
+        judge_rates (&w, &f, across_known (ps));
     else {
         carry_destroy (out);
         out = NULL;

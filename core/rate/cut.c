@@ -100,7 +100,7 @@ static int graph_init (struct flow_graph *g, struct error *err)
     return 0;
 }
 
-static void empty (struct flow_graph *g)
+static void reset_flow (struct flow_graph *g)
 {
     for (size_t e = 0; e < g->nedges; e++)
         g->edge[e].left = g->edge[e].most;
@@ -135,8 +135,8 @@ static size_t find_levels (struct flow_graph *g, const bool *from)
 /* Send up to `most` from a vertex to ports of the second half, one level per
  * edge. Returns what was sent.
  */
-static int64_t send (struct flow_graph *g, uint32_t from, int64_t most,
-                     const bool *first)
+static int64_t send_flow (struct flow_graph *g, uint32_t from, int64_t most,
+                          const bool *first)
 {
     int64_t sent = 0;
 
@@ -150,7 +150,7 @@ static int64_t send (struct flow_graph *g, uint32_t from, int64_t most,
 
         if (more == 0 || g->level[e->to] != g->level[from] + 1)
             continue;
-        more = send (g, e->to, more, first);
+        more = send_flow (g, e->to, more, first);
         e->left -= more;
         g->edge[i ^ 1].left += more;
         sent += more;
@@ -165,14 +165,14 @@ static int64_t max_flow (struct flow_graph *g, const bool *first)
 {
     int64_t sum = 0, more;
 
-    empty (g);
+    reset_flow (g);
     do {
         more = 0;
         find_levels (g, first);
         memcpy (g->next, g->first, g->nvertices * sizeof (*g->next));
         for (size_t p = 0; p < g->nports; p++)
             if (first[p])
-                more += send (g, vertex_of (g, p), MANY, first);
+                more += send_flow (g, vertex_of (g, p), MANY, first);
         sum += more;
     } while (more > 0);
     return sum;
@@ -185,7 +185,7 @@ static void nearest_half (struct flow_graph *g, size_t port, bool *first)
 
     memset (first, 0, g->nports * sizeof (*first));
     first[port] = true;
-    empty (g);
+    reset_flow (g);
     n = find_levels (g, first);
     for (size_t i = 1; i < n && left > 1; i++)
         if (g->queue[i] >= vertex_of (g, 0)) {
@@ -311,7 +311,7 @@ struct subtree {
     double rate; /* sum over their own links */
 };
 
-static int compare_links (const void *a, const void *b)
+static int compare_subtree_links (const void *a, const void *b)
 {
     const struct subtree *x = a, *y = b;
 
@@ -342,7 +342,7 @@ static size_t find_subtrees (const struct pathset *ps, uint32_t sw,
             own == NETWORK_NONE ? HUGE_VAL : rate[arc_link (own)],
         };
     }
-    qsort (tree, n, sizeof (*tree), compare_links);
+    qsort (tree, n, sizeof (*tree), compare_subtree_links);
     for (size_t i = 0; i < n; i++)
         if (joined > 0 && tree[joined - 1].link == tree[i].link) {
             tree[joined - 1].ports += tree[i].ports;

@@ -99,7 +99,7 @@ static uint8_t *busy (const struct maker *m, uint32_t endpoint)
     return &m->busy[pathset_port (m->ps, endpoint)];
 }
 
-static bool has (const uint32_t *arc, int n, uint32_t x)
+static bool contains_arc (const uint32_t *arc, int n, uint32_t x)
 {
     for (int k = 0; k < n; k++)
         if (arc[k] == x)
@@ -127,14 +127,14 @@ static bool crossed_alike (const struct maker *m, uint32_t link, bool both)
 /* Whether the round stays good with a flow on these arcs. *fills: the target is
  * then full.
  */
-static bool fits (const struct maker *m, const uint32_t *arc, int n,
-                  double cap, uint32_t target, bool *fills)
+static bool flow_fits_round (const struct maker *m, const uint32_t *arc, int n,
+                             double cap, uint32_t target, bool *fills)
 {
     *fills = false;
     for (int k = 0; k < n; k++) {
         uint32_t link = arc_link (arc[k]);
 
-        if (m->full[link] || has (arc, k, arc[k]))
+        if (m->full[link] || contains_arc (arc, k, arc[k]))
             return false;
         if (m->load[arc[k]] + cap <= m->rate[link] * (1 + SLACK))
             continue;
@@ -143,8 +143,9 @@ static bool fits (const struct maker *m, const uint32_t *arc, int n,
         *fills = true;
     }
     return !*fills
-           || crossed_alike (m, target, has (arc, n, 2 * target)
-                                            && has (arc, n, 2 * target + 1));
+           || crossed_alike (m, target,
+                             contains_arc (arc, n, 2 * target)
+                                 && contains_arc (arc, n, 2 * target + 1));
 }
 
 /* Mark a link full: no other link of its flows may become full. */
@@ -181,7 +182,7 @@ static int add_flow (struct maker *m, struct probe pair, uint32_t target,
     n += back;
     for (int k = 0; k < n; k++)
         cap = fmin (cap, m->rate[arc_link (arc[k])]);
-    if (!fits (m, arc, n, cap, target, &fills))
+    if (!flow_fits_round (m, arc, n, cap, target, &fills))
         return 0;
     m->flow[m->nflows] = (struct flow){ pair, cap, m->nat };
     for (int k = 0; k < n; k++) {
@@ -199,7 +200,7 @@ static int add_flow (struct maker *m, struct probe pair, uint32_t target,
 }
 
 /* Remove all flows after the first n. None of them may have filled a link. */
-static void undo_flows (struct maker *m, size_t n)
+static void remove_last_flows (struct maker *m, size_t n)
 {
     while (m->nflows > n) {
         const struct flow *f = &m->flow[--m->nflows];
@@ -219,13 +220,13 @@ static void undo_flows (struct maker *m, size_t n)
  * Fill rounds
  */
 
-static uint64_t key_of (struct probe p)
+static uint64_t unordered_pair_key (struct probe p)
 {
     return p.a < p.b ? (uint64_t)p.b << 32 | p.a : (uint64_t)p.a << 32 | p.b;
 }
 
 /* Whether this load is as much as the arc can get. */
-static bool enough (const struct maker *m, uint32_t arc, double load)
+static bool has_enough_load (const struct maker *m, uint32_t arc, double load)
 {
     return load >= m->across.arc[arc].most * (1 - SLACK);
 }
@@ -243,18 +244,20 @@ static bool is_again (const struct maker *m, uint32_t arc, struct probe p)
 /* Add those of n pairs that fit, until the arc has enough load. The first pass
  * uses only endpoints other than the last time. Return 0, or -1 with err.
  */
-static int add_pairs (struct maker *m, uint32_t arc, const struct probe *pair,
-                      size_t n, struct error *err)
+static int add_fitting_pairs (struct maker *m, uint32_t arc,
+                              const struct probe *pair, size_t n,
+                              struct error *err)
 {
     uint32_t link = arc_link (arc);
 
     for (int again = 0; again < 2; again++)
         for (size_t i = 0; i < n; i++) {
-            if (enough (m, arc, m->load[arc]) || m->full[link])
+            if (has_enough_load (m, arc, m->load[arc]) || m->full[link])
                 return 0;
             if (*busy (m, pair[i].a) || *busy (m, pair[i].b)
                 || is_again (m, arc, pair[i]) != again
-                || map_find (&m->done, key_of (pair[i])) != MAP_NONE)
+                || map_find (&m->done, unordered_pair_key (pair[i]))
+                       != MAP_NONE)
                 continue;
             if (add_flow (m, pair[i], link, err) < 0)
                 return -1;
@@ -274,15 +277,16 @@ static int load_arc (struct maker *m, uint32_t arc, bool near,
     size_t before = m->nflows;
     double load;
 
-    if (add_pairs (m, arc, l->alike, near ? l->nnear : l->nalike, err) < 0
-        || (!near && add_pairs (m, arc, x->pair, x->npairs, err) < 0))
+    if (add_fitting_pairs (m, arc, l->alike, near ? l->nnear : l->nalike, err)
+            < 0
+        || (!near && add_fitting_pairs (m, arc, x->pair, x->npairs, err) < 0))
         return -1;
     load = m->load[arc];
     if (near)
-        goal->near = enough (m, arc, load) ? 0 : goal->near - 1;
-    if (!enough (m, arc, load) && !m->full[arc_link (arc)]
+        goal->near = has_enough_load (m, arc, load) ? 0 : goal->near - 1;
+    if (!has_enough_load (m, arc, load) && !m->full[arc_link (arc)]
         && (near || load <= goal->best * (1 + SLACK)))
-        undo_flows (m, before);
+        remove_last_flows (m, before);
     return 0;
 }
 
@@ -310,7 +314,7 @@ static int load_near (struct maker *m, struct error *err)
 }
 
 /* Then arcs that were loaded least often, host links last. */
-static int fill_round (struct maker *m, struct error *err)
+static int fill_flow_round (struct maker *m, struct error *err)
 {
     const struct link_info *info = pathset_network (m->ps)->link;
 
@@ -333,7 +337,8 @@ static int fill_round (struct maker *m, struct error *err)
 /* carried[2 * nlinks]: the load of each arc by the flows' fair rates. last[2 *
  * nlinks]: the last flow that crosses the arc.
  */
-static void expect (const struct maker *m, double *carried, size_t *last)
+static void compute_fair_loads (const struct maker *m, double *carried,
+                                size_t *last)
 {
     struct csr arcs = {
         .n = m->nflows,
@@ -367,12 +372,13 @@ static bool keep_round (struct maker *m)
     size_t round = plan_rounds (m->plan);
     bool more = false;
 
-    expect (m, carried, last);
+    compute_fair_loads (m, carried, last);
     for (size_t i = 0; i < m->norder; i++) {
         uint32_t x = m->order[i];
         struct arc_goal *goal = &m->goal[x];
 
-        if (goal->times < m->opts->times && enough (m, x, carried[x])) {
+        if (goal->times < m->opts->times
+            && has_enough_load (m, x, carried[x])) {
             goal->times++;
             goal->last = m->flow[last[x]].pair;
             more = true;
@@ -385,7 +391,7 @@ static bool keep_round (struct maker *m)
     for (size_t i = 0; i < m->nflows && more; i++) {
         struct probe p = m->flow[i].pair;
 
-        map_put (&m->done, key_of (p), 1);
+        map_put (&m->done, unordered_pair_key (p), 1);
         plan_add (m->plan, round, p.a, p.b);
     }
     clear_round (m);
@@ -414,7 +420,7 @@ static int make_rounds (struct maker *m, struct error *err)
     while (rc == 0 && find_left (m, wanted) > 0
            && plan_rounds (m->plan) < ROUNDS_MAX) {
         terminal_work ("filling links", 0, 0);
-        if ((rc = fill_round (m, err)) < 0 || keep_round (m))
+        if ((rc = fill_flow_round (m, err)) < 0 || keep_round (m))
             continue;
         if (draws++ == DRAWS)
             break;

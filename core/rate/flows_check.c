@@ -25,7 +25,8 @@ struct flows_checker {
     bool *filled;     /* [nlinks] in some round */
 };
 
-static const char *name (const struct flows_checker *c, uint32_t i)
+static const char *checker_endpoint_name (const struct flows_checker *c,
+                                          uint32_t i)
 {
     return pathset_endpoint (c->ps, i)->name;
 }
@@ -35,7 +36,7 @@ static const char *id (const struct flows_checker *c, uint32_t link)
     return pathset_network (c->ps)->link[link].id;
 }
 
-static uint64_t key_of (struct probe p)
+static uint64_t checked_pair_key (struct probe p)
 {
     return p.a < p.b ? (uint64_t)p.a << 32 | p.b : (uint64_t)p.b << 32 | p.a;
 }
@@ -62,19 +63,19 @@ static int check_pairs (const struct flows_checker *c, const struct plan *plan,
                                        " range", r, end);
             else if (last[pathset_port (c->ps, end)] == r)
                 rc = error_input (err, "round %zu: %s is in two flows", r,
-                                  name (c, end));
+                                  checker_endpoint_name (c, end));
             else
                 last[pathset_port (c->ps, end)] = r;
         }
         for (size_t i = 0; rc == 0 && i < n; i++)
-            pair[npairs++] = key_of (p[i]);
+            pair[npairs++] = checked_pair_key (p[i]);
     }
     qsort (pair, npairs, sizeof (*pair), compare_u64);
     for (size_t i = 1; rc == 0 && i < npairs; i++)
         if (pair[i] == pair[i - 1])
             rc = error_input (err, "%s and %s are a flow twice",
-                              name (c, pair[i] >> 32),
-                              name (c, (uint32_t)pair[i]));
+                              checker_endpoint_name (c, pair[i] >> 32),
+                              checker_endpoint_name (c, (uint32_t)pair[i]));
     free (last);
     free (pair);
     return rc;
@@ -96,9 +97,11 @@ static int load_flow (struct flows_checker *c, struct probe p,
         c->count[arc[k]]++;
         for (size_t j = 0; j < k; j++) {
             if (arc[j] == arc[k])
-                return error_input (err, "round %zu: %s to %s crosses %s twice"
-                                    " in one direction", round,
-                                    name (c, p.a), name (c, p.b),
+                return error_input (err,
+                                    "round %zu: %s to %s crosses %s twice"
+                                    " in one direction",
+                                    round, checker_endpoint_name (c, p.a),
+                                    checker_endpoint_name (c, p.b),
                                     id (c, arc[k] / 2));
             c->twoway[arc[k] / 2] += arc[j] == (arc[k] ^ 1);
         }
@@ -135,9 +138,9 @@ static int check_flow (const struct flows_checker *c, size_t flow,
 }
 
 /* Check a round, and note which links its flows fill by their fair rates. */
-static int check_round (struct flows_checker *c, const struct probe *p,
-                        const struct csr *arcs, size_t round,
-                        struct error *err)
+static int check_flow_round (struct flows_checker *c, const struct probe *p,
+                             const struct csr *arcs, size_t round,
+                             struct error *err)
 {
     size_t m = pathset_network (c->ps)->nlinks;
     double *rate;
@@ -202,8 +205,8 @@ int flows_check (struct pathset *ps, const struct plan *plan,
     if (rc == 0)
         rc = flows_lay_out (&f, ps, plan, NULL, err);
     for (size_t r = 0; r < f.nrounds && rc == 0; r++)
-        rc = check_round (&c, plan_round (plan, r, &n), &f.round[r], r + 1,
-                          err);
+        rc = check_flow_round (&c, plan_round (plan, r, &n), &f.round[r], r + 1,
+                               err);
     if (rc == 0)
         rc = check_whole (&c, plan, err);
     flows_clear (&f);

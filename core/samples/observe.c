@@ -87,7 +87,7 @@ static bool has_value (const struct sample *s, int quantile)
     return usable (s) && (quantile != SKEW || s->way_ns[0] > 0);
 }
 
-static uint64_t key_of (const struct sample *s)
+static uint64_t sample_key (const struct sample *s)
 {
     return pair_key (s->a, s->b);
 }
@@ -99,7 +99,7 @@ static int compare_pairs (const void *va, const void *vb)
     const struct sample *x = *(const struct sample *const *)va;
     const struct sample *y = *(const struct sample *const *)vb;
 
-    ORDER (key_of (x), key_of (y));
+    ORDER (sample_key (x), sample_key (y));
     ORDER (x->round, y->round);
     ORDER (x->initiator, y->initiator);
     ORDER (x, y);
@@ -117,7 +117,7 @@ static int compare_samples (const void *va, const void *vb)
 
 static bool same_row (const struct sample *x, const struct sample *y)
 {
-    return x->round == y->round && key_of (x) == key_of (y);
+    return x->round == y->round && sample_key (x) == sample_key (y);
 }
 
 /* Pooled standard deviation of one repeat, by samples of a quantile; v has
@@ -185,8 +185,8 @@ static double variance (const struct sample *s, int quantile, double sigma,
 }
 
 /* Merge the n samples of one row, of which one at least is usable. */
-static void merge (struct observation *o, const struct sample *const *s,
-                   size_t n, int quantile, double sigma, double floor)
+static void merge_samples (struct observation *o, const struct sample *const *s,
+                           size_t n, int quantile, double sigma, double floor)
 {
     const struct sample *lowest = NULL;
     double weight = 0;
@@ -312,7 +312,7 @@ static void fastest_join (struct fastest *f, const struct fastest *other)
 /* By how much all repeats may have waited: for exponential waits, their mean
  * over the number of repeats. A quarter of the waits are below the gap.
  */
-static double doubt_of (const struct fastest *f, double usual_gap)
+static double observation_doubt (const struct fastest *f, double usual_gap)
 {
     double gap = fmax (0, gap_of (f) - USUAL_GAPS * usual_gap);
 
@@ -334,7 +334,7 @@ static double side_sd (const struct sample *const *s, size_t n, int quantile,
     return k >= PAIRS_ENOUGH ? stats_mad (v, k, 0) * M_SQRT1_2 : LEAST_SD;
 }
 
-static bool is_tight (const struct fastest *f, double usual_spread)
+static bool is_spread_tight (const struct fastest *f, double usual_spread)
 {
     return spread_above (f) < TIGHT * usual_spread;
 }
@@ -375,9 +375,9 @@ static struct quiet quieter (struct quiet q, const struct samples *samples)
 /* Whether at least a quarter of a round's messages met no traffic. Those that
  * wait at a full link wait for the rest of a packet, which takes a random time.
  */
-static bool is_quiet (const struct fastest *f, const struct quiet *q)
+static bool is_round_quiet (const struct fastest *f, const struct quiet *q)
 {
-    return is_tight (f, q->spread) || gap_of (f) <= USUAL_GAPS * q->gap;
+    return is_spread_tight (f, q->spread) || gap_of (f) <= USUAL_GAPS * q->gap;
 }
 
 /* Replace the last row, a pair's, by one for each direction. The ways may be by
@@ -438,7 +438,7 @@ static void merge_fastest (struct observations *o,
     quiet = quieter ((struct quiet){ gap, spread }, samples);
     /* how far middles are above the least repeats, in rounds without traffic */
     for (size_t i = 0; i < rounds; i++)
-        if (f[i].samples > 0 && is_tight (&f[i], spread))
+        if (f[i].samples > 0 && is_spread_tight (&f[i], spread))
             v[k++] = f[i].middles / (double)f[i].samples - f[i].least;
     above = k > 0 ? stats_median (v, k) : NAN;
     rounds = 0;
@@ -450,7 +450,8 @@ static void merge_fastest (struct observations *o,
 
         *row = (struct observation){ .a = s[i]->a, .b = s[i]->b,
                                      .round = s[i]->round };
-        for (end = i; end < n && key_of (s[i]) == key_of (s[end]); end++) {
+        for (end = i; end < n && sample_key (s[i]) == sample_key (s[end]);
+             end++) {
             if (usable (s[end]))
                 ways_add (ways, s[end]);
             if (end > i && same_row (s[end], s[end - 1]))
@@ -458,8 +459,8 @@ static void merge_fastest (struct observations *o,
             if (f[rounds].samples > 0) {
                 drop_step (&f[rounds], gap);
                 fastest_join (&all, &f[rounds]);
-                row->quiet |= is_quiet (&f[rounds], &quiet);
-                if (is_tight (&f[rounds], spread))
+                row->quiet |= is_round_quiet (&f[rounds], &quiet);
+                if (is_spread_tight (&f[rounds], spread))
                     fastest_join (&tight, &f[rounds]);
                 row->rounds++;
             }
@@ -471,7 +472,7 @@ static void merge_fastest (struct observations *o,
         }
         row->rtt_ns = all.least;
         row->repeats = (uint32_t)all.repeats;
-        row->doubt_ns = doubt_of (&all, quiet.gap);
+        row->doubt_ns = observation_doubt (&all, quiet.gap);
         row->var = fmax (pow (o->sigma_ns, 2), floor) + pow (row->doubt_ns, 2);
         row->tight = tight.samples == all.samples;
         /* with symmetrical noise, the middles without traffic are better */
@@ -517,7 +518,7 @@ void observe_loopbacks (const struct samples *samples, size_t nendpoints,
         if (all[i].samples == 0)
             continue;
         time[i] = (struct loopback_time){ all[i].least,
-                                          doubt_of (&all[i], gap) };
+                                          observation_doubt (&all[i], gap) };
         /* two others agree: it is a clock step, or all the others waited */
         if (is_step (all[i].least, next[i], most[i], gap) && most[i] > next[i])
             time[i] = (struct loopback_time){ next[i],
@@ -622,7 +623,8 @@ int observe (struct observations *o, const struct pathset *ps,
         for (end = i; end < n && same_row (s[i], s[end]); end++)
             some |= usable (s[end]);
         if (some)
-            merge (&o->v[o->n++], s + i, end - i, quantile, sigma, floor);
+            merge_samples (&o->v[o->n++], s + i, end - i, quantile, sigma,
+                           floor);
         else
             o->silent++;
     }
@@ -672,7 +674,7 @@ int observe_stage (struct stage_shift *shift, const struct pathset *ps,
         double least = round_least (s, n, i, &end);
         struct row row;
 
-        if (i == 0 || key_of (s[i]) != key_of (s[i - 1]))
+        if (i == 0 || sample_key (s[i]) != sample_key (s[i - 1]))
             before = NAN;
         if (s[i]->round < first) {
             before = least;
@@ -790,7 +792,7 @@ void combine_add (struct combine *c, const struct observations *o, double share)
     c->lost += o->lost;
 }
 
-static int compare_ends (const void *va, const void *vb)
+static int compare_pair_ends (const void *va, const void *vb)
 {
     const struct observation *x = va;
     const struct observation *y = vb;
@@ -833,6 +835,6 @@ int combine_finish (const struct combine *c, const struct pathset *ps,
             .var = factor / m->weight,
         };
     }
-    qsort (o->v, o->n, sizeof (*o->v), compare_ends);
+    qsort (o->v, o->n, sizeof (*o->v), compare_pair_ends);
     return observe_rows (o, ps, err);
 }

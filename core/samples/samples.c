@@ -284,8 +284,8 @@ enum { ANSWERED, MISSING, KNOWN, PROBES, LOOPBACKS, LISTS };
  * Write
  */
 
-static json_t *write_fields (json_t *obj, const struct samples_field *f,
-                             const void *from, const struct pathset *ps)
+static json_t *write_samples_fields (json_t *obj, const struct samples_field *f,
+                                     const void *from, const struct pathset *ps)
 {
     for (; f->key; f++) {
         const void *v = (const char *)from + f->at;
@@ -346,8 +346,8 @@ static json_t *flows_json (const struct sample *s)
     return list;
 }
 
-static json_t *list_json (const struct samples *s, const struct pathset *ps,
-                          int which)
+static json_t *samples_list_json (const struct samples *s,
+                                  const struct pathset *ps, int which)
 {
     const size_t n[LISTS] = { s->nanswered, s->nmissing, s->nnodes,
                               s->nsamples,  s->nloopbacks };
@@ -360,15 +360,17 @@ static json_t *list_json (const struct samples *s, const struct pathset *ps,
             item = json_string ((which == ANSWERED ? s->answered
                                                    : s->missing)[i]);
         else if (which == KNOWN)
-            item = write_fields (json_object (), node_fields, &s->node[i], ps);
+            item = write_samples_fields (json_object (), node_fields,
+                                         &s->node[i], ps);
         else if (which == LOOPBACKS)
-            item = with_rtt (write_fields (json_object (), loopback_fields,
-                                           &s->loopback[i], ps),
+            item = with_rtt (write_samples_fields (json_object (),
+                                                   loopback_fields,
+                                                   &s->loopback[i], ps),
                              s->loopback[i].rtt_ns);
         else {
             const struct sample *x = &s->sample[i];
 
-            item = write_fields (json_object (), sample_fields, x, ps);
+            item = write_samples_fields (json_object (), sample_fields, x, ps);
             if (x->lost < x->sent)
                 with_rtt (item, x->rtt_ns);
             if (x->sent - x->lost > FEW)
@@ -386,21 +388,21 @@ static json_t *list_json (const struct samples *s, const struct pathset *ps,
 int samples_write (const struct samples *s, const struct pathset *ps,
                    FILE *fp, struct error *err)
 {
-    json_t *all = write_fields (json_object (), head_fields, s, ps);
+    json_t *all = write_samples_fields (json_object (), head_fields, s, ps);
 
     json_put (all, "nonce", json_string (s->nonce));
     json_put (all, "nodes",
               json_pack ("{s:o, s:o, s:o}", "answered",
-                         list_json (s, ps, ANSWERED), "missing",
-                         list_json (s, ps, MISSING), "known",
-                         list_json (s, ps, KNOWN)));
+                         samples_list_json (s, ps, ANSWERED), "missing",
+                         samples_list_json (s, ps, MISSING), "known",
+                         samples_list_json (s, ps, KNOWN)));
     json_put (all, "messages",
-              write_fields (json_object (), message_fields, s, ps));
-    write_fields (all, level_fields, s, ps);
+              write_samples_fields (json_object (), message_fields, s, ps));
+    write_samples_fields (all, level_fields, s, ps);
     if (s->spread > 0)
-        write_fields (all, transport_fields, s, ps);
-    json_put (all, "loopbacks", list_json (s, ps, LOOPBACKS));
-    json_put (all, "probes", list_json (s, ps, PROBES));
+        write_samples_fields (all, transport_fields, s, ps);
+    json_put (all, "loopbacks", samples_list_json (s, ps, LOOPBACKS));
+    json_put (all, "probes", samples_list_json (s, ps, PROBES));
     json_put (all, "complete", json_boolean (s->complete));
     return json_write_file ("samples", pathset_network (ps)->hash, all, fp,
                             err);
@@ -418,8 +420,8 @@ struct reader {
     struct error *err;
 };
 
-static int read_fields (struct reader *r, const struct samples_field *f,
-                        const json_t *from, const char *where, void *to)
+static int read_samples_fields (struct reader *r, const struct samples_field *f,
+                                const json_t *from, const char *where, void *to)
 {
     for (; f->key; f++) {
         bool there = json_object_get (from, f->key) != NULL;
@@ -520,8 +522,8 @@ static int read_slow (struct reader *r, struct sample *x, const json_t *of,
 }
 
 /* Read the times of flows, a number or null each. */
-static int read_flows (struct reader *r, struct sample *x, double *flow_ns,
-                       const json_t *of, const char *where)
+static int read_flow_times (struct reader *r, struct sample *x, double *flow_ns,
+                            const json_t *of, const char *where)
 {
     json_t *list;
 
@@ -564,7 +566,7 @@ static int read_item (struct reader *r, int which, const json_t *from,
         samples_add_host (s, host, which == ANSWERED);
         return 0;
     case KNOWN:
-        if (read_fields (r, node_fields, from, where, &node) < 0
+        if (read_samples_fields (r, node_fields, from, where, &node) < 0
             || node_check (&node, where, r->err) < 0)
             return -1;
         if (!*node.host)
@@ -572,7 +574,7 @@ static int read_item (struct reader *r, int which, const json_t *from,
         samples_add_node (s, &node);
         return 0;
     case PROBES:
-        if (read_fields (r, sample_fields, from, where, &x) < 0)
+        if (read_samples_fields (r, sample_fields, from, where, &x) < 0)
             return -1;
         if (!strcmp (r->name[x.a], r->name[x.b]))
             return error_input (r->err, "%s: a and b are the same", where);
@@ -582,12 +584,12 @@ static int read_item (struct reader *r, int which, const json_t *from,
              && (read_rtt (r, x.rtt_ns, from, where) < 0
                  || read_ways (r, &x, from, where) < 0
                  || read_slow (r, &x, from, where) < 0))
-            || read_flows (r, &x, flow_ns, from, where) < 0)
+            || read_flow_times (r, &x, flow_ns, from, where) < 0)
             return -1;
         samples_add (s, &x);
         return 0;
     default:
-        if (read_fields (r, loopback_fields, from, where, &l) < 0
+        if (read_samples_fields (r, loopback_fields, from, where, &l) < 0
             || read_rtt (r, l.rtt_ns, from, where) < 0)
             return -1;
         samples_add_loopback (s, &l);
@@ -644,7 +646,8 @@ static int read_lists (struct reader *r, const json_t *json)
     return 0;
 }
 
-static int read_head (struct reader *r, const json_t *json, const char *hash)
+static int read_samples_head (struct reader *r, const json_t *json,
+                              const char *hash)
 {
     const char *found = json_string_value (json_object_get (json, "fabric"));
     const char *nonce = json_string_value (json_object_get (json, "nonce"));
@@ -660,19 +663,20 @@ static int read_head (struct reader *r, const json_t *json, const char *hash)
     if (strcmp (found, hash))
         return error_input (r->err, "made for another fabric, or for this one "
                                     "before it changed");
-    if (read_fields (r, head_fields, json, NULL, s) < 0
+    if (read_samples_fields (r, head_fields, json, NULL, s) < 0
         || json_get_bool (json, NULL, "complete", &s->complete, r->err) < 0)
         return -1;
     /* missing in older files */
     if (json_object_get (json, "messages")
         && (json_get_object (json, NULL, "messages", &messages, r->err) < 0
-            || read_fields (r, message_fields, messages, "messages", s) < 0))
+            || read_samples_fields (r, message_fields, messages, "messages", s)
+                   < 0))
         return -1;
     if (json_object_get (json, "service_level")
-        && read_fields (r, level_fields, json, NULL, s) < 0)
+        && read_samples_fields (r, level_fields, json, NULL, s) < 0)
         return -1;
     if (json_object_get (json, "connected")
-        && read_fields (r, transport_fields, json, NULL, s) < 0)
+        && read_samples_fields (r, transport_fields, json, NULL, s) < 0)
         return -1;
     if (!nonce || strlen (nonce) >= sizeof (s->nonce)
         || strspn (nonce, "0123456789abcdef") != strlen (nonce))
@@ -746,7 +750,8 @@ struct samples *samples_read (FILE *fp, const char *name,
     if (!json)
         return NULL;
     r.samples = samples_create ();
-    if (read_head (&r, json, fabric_hash) < 0 || read_lists (&r, json) < 0
+    if (read_samples_head (&r, json, fabric_hash) < 0
+        || read_lists (&r, json) < 0
         || resolve_names (&r, resolve, arg, ps) < 0) {
         error_prefix (err, "%s", name);
         samples_destroy (r.samples);

@@ -162,8 +162,8 @@ static double host_ns (const struct host_state *h, struct rng *rng)
 }
 
 /* For a part of a round trip. */
-static double delay (const struct noise_kind *kind, double part,
-                     struct rng *rng)
+static double noise_delay (const struct noise_kind *kind, double part,
+                           struct rng *rng)
 {
     double ns = part * kind->jitter_ns
                 * exp (JITTER_LOG_SD * rng_normal (rng));
@@ -175,7 +175,7 @@ static double delay (const struct noise_kind *kind, double part,
 
 static double jitter (const struct noise_kind *kind, struct rng *rng)
 {
-    double ns = delay (kind, 1, rng);
+    double ns = noise_delay (kind, 1, rng);
 
     if (happens (rng, kind->step_share))
         ns += happens (rng, .5) ? STEP_NS : -STEP_NS;
@@ -204,7 +204,7 @@ double noise_message_ns (const struct noise *n, uint32_t a, uint32_t b,
 double noise_way_ns (const struct noise *n, uint32_t from, uint32_t slice,
                      const uint32_t *arc, int narcs, struct rng *rng)
 {
-    double ns = delay (n->kind, .5, rng) + host_ns (&n->host[from], rng);
+    double ns = noise_delay (n->kind, .5, rng) + host_ns (&n->host[from], rng);
 
     for (int i = 0; i < narcs; i++)
         ns += traffic_ns (n, slice, arc[i], rng);
@@ -326,8 +326,8 @@ static void keep_ways (const struct simulation *sim, struct sample *s,
 }
 
 /* Fill the quantiles of one side's repeats. */
-static int measure (struct simulation *sim, struct sample *s, struct row *row,
-                    struct error *err)
+static int simulate_repeats (struct simulation *sim, struct sample *s,
+                             struct row *row, struct error *err)
 {
     const struct simulate_options *opts = sim->opts;
     bool again = opts->again > 0 && s->round >= opts->again;
@@ -405,7 +405,7 @@ static int simulate_probe (struct simulation *sim, const struct probe *probe,
     sim->there = there;
     for (int side = 0; side < 2; side++) {
         sample.initiator = initiator[side];
-        if (measure (sim, &sample, &row, err) < 0)
+        if (simulate_repeats (sim, &sample, &row, err) < 0)
             return -1;
         samples_add (sim->samples, &sample);
     }

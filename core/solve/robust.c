@@ -77,8 +77,9 @@ static double residuals (struct robust_fit *f, const double *y)
 /* Iterate until the factors do not change. *scale: 0 to estimate it in each
  * pass; on return the one that was used last.
  */
-static int iterate (struct robust_fit *f, enum robust method, double *scale,
-                    double tolerance, double *w, double *y)
+static int reweight_until_stable (struct robust_fit *f, enum robust method,
+                                  double *scale, double tolerance, double *w,
+                                  double *y)
 {
     bool fixed = *scale > 0;
 
@@ -133,9 +134,9 @@ int robust_solve (struct lsq *q, const struct sparse *a, const double *t,
         f.factor[i] = 1;
     }
     if (method != ROBUST_NONE)
-        rc = iterate (&f, ROBUST_HUBER, &scale, tolerance, w, y);
+        rc = reweight_until_stable (&f, ROBUST_HUBER, &scale, tolerance, w, y);
     if (rc == 0 && method == ROBUST_TUKEY && scale > 0)
-        rc = iterate (&f, ROBUST_TUKEY, &scale, tolerance, w, y);
+        rc = reweight_until_stable (&f, ROBUST_TUKEY, &scale, tolerance, w, y);
     if (rc == 0)
         rc = lsq_solve (q, t, tolerance, y);
     free (room);

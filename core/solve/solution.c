@@ -32,7 +32,8 @@ void solution_destroy (struct solution *s)
 /* Estimates as the last two members of an object. */
 #define ESTIMATE(key, ns, se) key, number_json (ns), "stderr_ns", number_json (se)
 
-static json_t *links_json (const struct solution *s, const struct network *net)
+static json_t *solution_links_json (const struct solution *s,
+                                    const struct network *net)
 {
     json_t **groups = xarray (net->nlinks, sizeof (*groups));
     json_t *list = json_array ();
@@ -82,8 +83,8 @@ static json_t *groups_json (const struct solution *s, const struct network *net)
     return list;
 }
 
-static json_t *switches_json (const struct solution *s,
-                              const struct network *net)
+static json_t *solution_switches_json (const struct solution *s,
+                                       const struct network *net)
 {
     json_t *list = json_array ();
 
@@ -134,13 +135,13 @@ json_t *solution_json (const struct solution *s, const struct pathset *ps)
         json,
         xcheck (json_pack (
             "{s:o, s:o, s:o, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
-            "links", links_json (s, net), "groups", groups_json (s, net),
-            "switches", switches_json (s, net), "switches_tested",
-            (json_int_t)s->switches_tested, "residual_ns",
+            "links", solution_links_json (s, net), "groups",
+            groups_json (s, net), "switches", solution_switches_json (s, net),
+            "switches_tested", (json_int_t)s->switches_tested, "residual_ns",
             number_json (s->residual_ns), "rows", (json_int_t)s->rows, "rank",
             (json_int_t)s->rank, "dof", (json_int_t)s->dof, "outliers",
-            (json_int_t)s->outliers, "limits", limits, "r2", number_json (s->r2),
-            "pairs", pairs)));
+            (json_int_t)s->outliers, "limits", limits, "r2",
+            number_json (s->r2), "pairs", pairs)));
     return json;
 }
 

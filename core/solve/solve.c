@@ -103,14 +103,14 @@ static void system_clear (struct system *s)
 }
 
 /* The unknown of a column; -1: not a pivot. */
-static int unknown (const struct system *s, uint32_t col)
+static int unknown_of_column (const struct system *s, uint32_t col)
 {
     return s->pivot ? s->pivot[col] : (int)col;
 }
 
 /* Append a row of links to the rows of columns. */
-static void add_row (struct sparse *a, const struct pathset *ps,
-                     const uint32_t *link, const uint8_t *count, size_t n)
+static void add_link_row (struct sparse *a, const struct pathset *ps,
+                          const uint32_t *link, const uint8_t *count, size_t n)
 {
     uint32_t col[ROW_MAX];
     int8_t value[ROW_MAX];
@@ -130,7 +130,7 @@ static size_t pivots (const struct system *s, const uint32_t *col,
     size_t k = 0;
 
     for (size_t i = 0; i < n; i++) {
-        int p = unknown (s, col[i]);
+        int p = unknown_of_column (s, col[i]);
 
         if (p >= 0) {
             var[k] = (uint32_t)p;
@@ -162,7 +162,7 @@ static int compare_lengths (const void *va, const void *vb)
     return memcmp (a->value, b->value, a->n);
 }
 
-static struct sparse *sort_rows (const struct sparse *a)
+static struct sparse *sort_sparse_rows (const struct sparse *a)
 {
     struct by_length *order = xarray (a->nrows, sizeof (*order));
     struct sparse *sorted = sparse_create (a->ncols);
@@ -212,10 +212,10 @@ static bool determines_all (const struct sparse *a,
 /* Eliminate rows. Return 1: all; 0: not all, as they determine all columns; -1:
  * this is too much work.
  */
-static int eliminate (struct system *s, const struct sparse *rows,
-                      const struct sparse *splits)
+static int eliminate_system_rows (struct system *s, const struct sparse *rows,
+                                  const struct sparse *splits)
 {
-    struct sparse *a = sort_rows (rows);
+    struct sparse *a = sort_sparse_rows (rows);
     struct rng rng;
     struct screen form = { s->form, &rng };
     uint64_t work = 0, ask = ASK_AFTER * a->start[a->nrows];
@@ -259,7 +259,7 @@ static int make_form (struct system *s, const struct sparse *rows,
     int rc;
 
     s->form = rref_create (ncols);
-    rc = eliminate (s, rows, splits);
+    rc = eliminate_system_rows (s, rows, splits);
     if (rc < 0) {
         error_world (err,
                      "these %zu rows take too much work to tell what they "
@@ -283,7 +283,7 @@ static int make_form (struct system *s, const struct sparse *rows,
     return 0;
 }
 
-static int ill_conditioned (struct error *err)
+static int solve_ill_conditioned (struct error *err)
 {
     return error_world (err, "the rows are too ill-conditioned to solve");
 }
@@ -329,7 +329,7 @@ static int system_make (struct system *s, const struct network *net,
     s->a = rows_of_unknowns (s, rows);
     splits = rows_of_unknowns (s, splits);
     if (rc == 0 && !(s->lsq = lsq_create (s->a, s->weight)))
-        rc = ill_conditioned (err);
+        rc = solve_ill_conditioned (err);
     if (rc == 0)
         lsq_correct (s->lsq, splits);
     sparse_destroy (splits);
@@ -352,7 +352,7 @@ static int system_observed (struct system *s, struct pathset *ps,
     for (size_t i = 0; i < o->n; i++) {
         const struct observation *row = &o->v[i];
 
-        add_row (rows, ps, row->link, row->count, row->n);
+        add_link_row (rows, ps, row->link, row->count, row->n);
         w[i] = 1 / row->var;
         (*t)[i] = row->rtt_ns;
     }
@@ -376,7 +376,8 @@ static struct covariance *covariance_with (const struct system *s,
 }
 
 /* Sum of w r^2 of the residuals. */
-static double misfit (const struct system *s, const double *t, const double *y)
+static double weighted_square_sum (const struct system *s, const double *t,
+                                   const double *y)
 {
     double sum = 0;
 
@@ -396,7 +397,7 @@ static int find_minimum (const struct system *s, const double *t, bool noisy,
                          double *y, double *tolerance)
 {
     double dof = (double)(s->a->nrows - s->rank);
-    double least = LAST * sqrt (misfit (s, t, y));
+    double least = LAST * sqrt (weighted_square_sum (s, t, y));
 
     *tolerance = noisy ? LSQ_CLOSE : FIRST / LAST * least;
     for (;;) {
@@ -406,7 +407,7 @@ static int find_minimum (const struct system *s, const double *t, bool noisy,
             *tolerance = LSQ_EXACT;
         if (lsq_solve (s->lsq, t, *tolerance, y) < 0)
             return -1;
-        close = LSQ_CLOSE * sqrt (misfit (s, t, y) / dof);
+        close = LSQ_CLOSE * sqrt (weighted_square_sum (s, t, y) / dof);
         if (noisy || *tolerance == LSQ_EXACT || *tolerance <= close)
             return 0;
         *tolerance = close / 2;
@@ -541,7 +542,7 @@ static void fill_links (struct solution *sol, const struct system *s,
         where[j] = NETWORK_NONE;
         if (s->null && s->null[j] != 0)
             continue;
-        where[j] = (uint32_t)unknown (s, j);
+        where[j] = (uint32_t)unknown_of_column (s, j);
         l->latency_ns = y[where[j]];
         l->stderr_ns = stderr_of (c, factor * misfit_of (s, j), where[j]);
     }
@@ -645,7 +646,7 @@ struct solution *solve_observations (struct pathset *ps,
     where = xarray (s.m, sizeof (*where));
     sol = xcalloc (1, sizeof (*sol));
     if (least_squares (&s, t, noisy, opts, y, &c, &sol->outliers) < 0) {
-        ill_conditioned (err);
+        solve_ill_conditioned (err);
         goto error;
     }
     if (opts->local && noisy && c)
@@ -721,7 +722,7 @@ static struct sparse *planned_rows (struct system *s, struct pathset *ps,
                 sparse_destroy (rows);
                 return NULL;
             }
-            add_row (rows, ps, row.link, row.count, row.n);
+            add_link_row (rows, ps, row.link, row.count, row.n);
         }
     }
     return rows;

@@ -37,7 +37,8 @@ uint32_t *cables_none (size_t n)
     return memset (v, 0xff, n * sizeof (*v));
 }
 
-static void join (struct cable_match *w, uint32_t x, uint32_t y, uint32_t port)
+static void match_cable (struct cable_match *w, uint32_t x, uint32_t y,
+                         uint32_t port)
 {
     w->mate[x] = y;
     w->mate[y] = x;
@@ -72,12 +73,13 @@ static void pair_off (struct cable_match *w, uint32_t x)
     uint32_t y, port;
 
     while (x != CABLES_NONE && (y = free_next (w, x, &port)) != CABLES_NONE) {
-        join (w, x, y, port);
+        match_cable (w, x, y, port);
         x = free_next (w, y, &port);
     }
 }
 
-static void pair (struct cable_match *w, const bool *is_host, size_t nports)
+static void match_all_cables (struct cable_match *w, const bool *is_host,
+                              size_t nports)
 {
     uint32_t n = w->before->n + w->after->n, port;
 
@@ -85,14 +87,14 @@ static void pair (struct cable_match *w, const bool *is_host, size_t nports)
         uint32_t y = w->at[1][w->before->v[x].a];
 
         if (y != CABLES_NONE && y == w->at[1][w->before->v[x].b])
-            join (w, x, y, CABLES_NONE);
+            match_cable (w, x, y, CABLES_NONE);
     }
     for (port = 0; port < nports; port++) {
         uint32_t x = w->at[0][port], y = w->at[1][port];
 
         if (is_host[port] && x != CABLES_NONE && y != CABLES_NONE
             && w->mate[x] == CABLES_NONE && w->mate[y] == CABLES_NONE)
-            join (w, x, y, port);
+            match_cable (w, x, y, port);
     }
     for (int rings = 0; rings < 2; rings++)
         for (uint32_t x = 0; x < n; x++)
@@ -102,12 +104,13 @@ static void pair (struct cable_match *w, const bool *is_host, size_t nports)
                 pair_off (w, x);
 }
 
-static uint32_t other_end (const struct pair *c, uint32_t port)
+static uint32_t other_cable_end (const struct pair *c, uint32_t port)
 {
     return c->a == port ? c->b : c->a;
 }
 
-static void collect (struct cables *c, const struct cable_match *w)
+static void collect_cable_changes (struct cables *c,
+                                   const struct cable_match *w)
 {
     for (uint32_t x = 0; x < w->before->n; x++) {
         struct pair p = { x, w->mate[x] - w->before->n };
@@ -122,8 +125,8 @@ static void collect (struct cables *c, const struct cable_match *w)
             c->move[c->nmoves++] = (struct cable_move){
                 .cable = p,
                 .stays = port,
-                .from = other_end (&w->before->v[x], port),
-                .to = other_end (&w->after->v[p.b], port),
+                .from = other_cable_end (&w->before->v[x], port),
+                .to = other_cable_end (&w->after->v[p.b], port),
                 .swap = CABLES_NONE,
             };
         }
@@ -163,8 +166,8 @@ void cables_compare (struct cables *c, const struct pairs *before,
         w.at[0][before->v[x].a] = w.at[0][before->v[x].b] = x;
     for (size_t y = 0; y < after->n; y++)
         w.at[1][after->v[y].a] = w.at[1][after->v[y].b] = before->n + y;
-    pair (&w, is_host, nports);
-    collect (c, &w);
+    match_all_cables (&w, is_host, nports);
+    collect_cable_changes (c, &w);
     find_swaps (c, w.at[0], nports);
     free (w.at[0]);
     free (w.at[1]);

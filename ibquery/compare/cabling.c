@@ -41,7 +41,7 @@ struct cabling_reader {
     bool *unsure;              /* by port: what is to be there is not known */
 };
 
-static int compare_called (const void *a, const void *b)
+static int compare_named_nodes (const void *a, const void *b)
 {
     const struct called *x = a, *y = b;
     int order = strcmp (x->name, y->name);
@@ -49,7 +49,7 @@ static int compare_called (const void *a, const void *b)
     return order ? order : util_compare (x->node, y->node);
 }
 
-static void add_name (struct names *names, char *name, uint32_t node)
+static void add_node_name (struct names *names, char *name, uint32_t node)
 {
     names->v = xgrow (names->v, names->n, sizeof (*names->v));
     names->v[names->n++] = (struct called){ name, node };
@@ -58,7 +58,7 @@ static void add_name (struct names *names, char *name, uint32_t node)
 static void sort_names (struct names *names)
 {
     if (names->n > 0)
-        qsort (names->v, names->n, sizeof (*names->v), compare_called);
+        qsort (names->v, names->n, sizeof (*names->v), compare_named_nodes);
 }
 
 static void clear_names (struct names *names)
@@ -99,22 +99,22 @@ static void index_names (struct cabling_reader *r)
         const struct fabric_node *n = &f->node[i];
         char *brief = brief_name (f, n);
 
-        add_name (&r->whole, xstrdup (n->desc), i);
+        add_node_name (&r->whole, xstrdup (n->desc), i);
         if (strcmp (n->name, n->desc) != 0)
-            add_name (&r->whole, xstrdup (n->name), i);
+            add_node_name (&r->whole, xstrdup (n->name), i);
         if (n->host != FABRIC_NONE
             && strcmp (f->host[n->host].name, n->desc) != 0)
-            add_name (&r->whole, xstrdup (f->host[n->host].name), i);
+            add_node_name (&r->whole, xstrdup (f->host[n->host].name), i);
         if (brief)
-            add_name (&r->brief, brief, i);
+            add_node_name (&r->brief, brief, i);
     }
     sort_names (&r->whole);
     sort_names (&r->brief);
 }
 
 /* The first of the nodes that have a name; there are *n, NULL if none. */
-static const struct called *find_nodes (const struct names *names,
-                                        const char *name, size_t *n)
+static const struct called *find_named_nodes (const struct names *names,
+                                              const char *name, size_t *n)
 {
     size_t low = 0, high = names->n;
 
@@ -178,8 +178,9 @@ static unsigned int labelled (const struct fabric *f,
 /* Whether PORT may mean this port of the node: its number, its device, both as
  * "mlx5_0/1", or nothing.
  */
-static bool fits (const struct fabric *f, const struct fabric_node *n,
-                  unsigned int num, const char *text)
+static bool port_text_matches (const struct fabric *f,
+                               const struct fabric_node *n, unsigned int num,
+                               const char *text)
 {
     const char *device = strchr (n->desc, ' ');
     size_t len = device ? strlen (++device) : 0;
@@ -209,8 +210,8 @@ static int no_port (const struct fabric_node *n, const char *node,
 /* The port that two fields name: the only one that fits, or the only one of
  * those that has a cable. FABRIC_NONE if no node has the name.
  */
-static int find_port (struct cabling_reader *r, const char *node,
-                      const char *port, uint32_t *id, struct error *err)
+static int find_named_port (struct cabling_reader *r, const char *node,
+                            const char *port, uint32_t *id, struct error *err)
 {
     const struct fabric *f = r->c->f;
     const struct called by_guid = { NULL, fabric_by_guid (f, node) };
@@ -221,9 +222,9 @@ static int find_port (struct cabling_reader *r, const char *node,
     if (!*node)
         return error_input (err, "a switch or host has no name");
     if (n == 0)
-        v = find_nodes (&r->whole, node, &n);
+        v = find_named_nodes (&r->whole, node, &n);
     if (n == 0)
-        v = find_nodes (&r->brief, node, &n);
+        v = find_named_nodes (&r->brief, node, &n);
     *id = FABRIC_NONE;
     if (n == 0) {
         struct cabling *c = r->c;
@@ -239,7 +240,7 @@ static int find_port (struct cabling_reader *r, const char *node,
             uint32_t at = of->first_port + num - 1;
             bool has_cable = f->port[at].link != FABRIC_NONE;
 
-            if (!fits (f, of, num, port))
+            if (!port_text_matches (f, of, num, port))
                 continue;
             if (has_cable || cabled == 0)
                 *id = at;
@@ -277,8 +278,8 @@ static bool is_managed (const char *field, size_t len)
 /* Copy the next field of the line, without the blanks around it; *s moves after
  * it, or is NULL at the end.
  */
-static int next_field (char **s, char separator, char field[MAX_FIELD + 1],
-                       struct error *err)
+static int next_cabling_field (char **s, char separator,
+                               char field[MAX_FIELD + 1], struct error *err)
 {
     const char *blanks = separator == '\t' ? " " : " \t";
     char *p = *s + strspn (*s, blanks);
@@ -366,7 +367,8 @@ static void take_cable (struct cabling_reader *r, uint32_t a, uint32_t b,
         = (struct cabling_line){ r->number, a, b, xstrdup (label) };
 }
 
-static int read_line (struct cabling_reader *r, char *line, struct error *err)
+static int read_cabling_line (struct cabling_reader *r, char *line,
+                              struct error *err)
 {
     static const char digits[] = "0123456789";
     char field[FIELDS][MAX_FIELD + 1] = { "" };
@@ -385,7 +387,7 @@ static int read_line (struct cabling_reader *r, char *line, struct error *err)
     if (!r->separator)
         r->separator = find_separator (line);
     for (; next && n < FIELDS; n++)
-        if (next_field (&next, r->separator, field[n], err) < 0)
+        if (next_cabling_field (&next, r->separator, field[n], err) < 0)
             return -1;
     if (n < 4)
         return error_input (err, "%d fields are not a cable: "
@@ -394,8 +396,8 @@ static int read_line (struct cabling_reader *r, char *line, struct error *err)
     if (r->number == 1 && *field[1] && *field[3]
         && !strpbrk (field[1], digits) && !strpbrk (field[3], digits))
         return 0;
-    if (find_port (r, field[0], field[1], &a, err) < 0
-        || find_port (r, field[2], field[3], &b, err) < 0)
+    if (find_named_port (r, field[0], field[1], &a, err) < 0
+        || find_named_port (r, field[2], field[3], &b, err) < 0)
         return -1;
     if (a == b && a != FABRIC_NONE)
         return error_input (err, "both ends are one port");
@@ -405,7 +407,8 @@ static int read_line (struct cabling_reader *r, char *line, struct error *err)
     return 0;
 }
 
-static int read_lines (struct cabling_reader *r, size_t len, struct error *err)
+static int read_cabling_lines (struct cabling_reader *r, size_t len,
+                               struct error *err)
 {
     char *end = r->text + len, *newline;
     char *p = r->text;
@@ -427,7 +430,7 @@ static int read_lines (struct cabling_reader *r, size_t len, struct error *err)
         if (memchr (p, '\0', length))
             return error_input (err, "a NUL is in the line");
         p[length] = '\0';
-        if (read_line (r, p, err) < 0)
+        if (read_cabling_line (r, p, err) < 0)
             return -1;
     }
     return r->c->nlines + r->c->nabsent > 0
@@ -437,7 +440,7 @@ static int read_lines (struct cabling_reader *r, size_t len, struct error *err)
 
 /* Leave out the cables of ports of which it is not known what they should have.
  */
-static void keep_sure (struct cabling *c, const bool *unsure)
+static void drop_unsure_cables (struct cabling *c, const bool *unsure)
 {
     struct pairs *lost = &c->found.lost;
     size_t n = 0;
@@ -451,7 +454,7 @@ static void keep_sure (struct cabling *c, const bool *unsure)
     lost->n = n;
 }
 
-static void compare (struct cabling *c, const bool *unsure)
+static void compare_cabling (struct cabling *c, const bool *unsure)
 {
     const struct fabric *f = c->f;
     struct pairs is = { 0 }, wanted = { 0 };
@@ -464,7 +467,7 @@ static void compare (struct cabling *c, const bool *unsure)
     for (size_t i = 0; i < f->nports; i++)
         is_host[i] = f->node[f->port[i].node].type != NODE_SWITCH;
     cables_compare (&c->found, &is, &wanted, is_host, f->nports);
-    keep_sure (c, unsure);
+    drop_unsure_cables (c, unsure);
     free (is.v);
     free (wanted.v);
     free (is_host);
@@ -484,10 +487,10 @@ struct cabling *cabling_read (const struct fabric *f, FILE *fp,
         error_prefix (err, "%s", name);
     else {
         index_names (&r);
-        if ((rc = read_lines (&r, len, err)) < 0)
+        if ((rc = read_cabling_lines (&r, len, err)) < 0)
             error_prefix (err, "%s:%u", name, r.number ? r.number : 1);
         else
-            compare (c, r.unsure);
+            compare_cabling (c, r.unsure);
     }
     clear_names (&r.whole);
     clear_names (&r.brief);

@@ -128,9 +128,10 @@ static void match_nodes (struct diff_work *w)
 /* List the hosts of f that `other` has neither by name nor by an adapter, and
  * the nodes that it lacks, without those of these hosts. f is a, or b if in_b.
  */
-static void list_missing (const struct fabric *f, const struct fabric *other,
-                          const uint32_t *match, bool in_b,
-                          struct pairs *hosts, struct pairs *nodes)
+static void list_missing_nodes (const struct fabric *f,
+                                const struct fabric *other,
+                                const uint32_t *match, bool in_b,
+                                struct pairs *hosts, struct pairs *nodes)
 {
     bool *listed = xcalloc (f->nhosts, sizeof (*listed));
 
@@ -156,7 +157,7 @@ static void list_missing (const struct fabric *f, const struct fabric *other,
 }
 
 /* Compare what the nodes in both fabrics report about themselves. */
-static void compare_nodes (struct diff_work *w)
+static void compare_node_attributes (struct diff_work *w)
 {
     for (size_t i = 0; i < w->a->nnodes; i++) {
         const struct fabric_node *n = &w->a->node[i], *now;
@@ -416,8 +417,8 @@ static void list_sources (struct diff_work *w)
 }
 
 /* Compare the tables' entries for one LID. */
-static void compare_entries (struct diff_work *w, unsigned int lid_a,
-                             unsigned int lid_b)
+static void compare_lft_entries (struct diff_work *w, unsigned int lid_a,
+                                 unsigned int lid_b)
 {
     for (size_t i = 0; i < w->a->nnodes; i++) {
         const struct fabric_node *n = &w->a->node[i], *now;
@@ -439,7 +440,7 @@ static void compare_port (struct diff_work *w, uint32_t to, uint32_t to_b)
 
     for (unsigned int k = 0; p->lid != 0 && q->lid != 0 && k < 1U << p->lmc
                              && k < 1U << q->lmc; k++) {
-        compare_entries (w, p->lid + k, q->lid + k);
+        compare_lft_entries (w, p->lid + k, q->lid + k);
         for (size_t i = 0; routed && i < w->nsources; i++) {
             uint32_t weight = w->source[i].weight - (w->source_of[to] == i);
 
@@ -476,7 +477,7 @@ static void compare_routes (struct diff_work *w)
         uint32_t now = w->node_b[i];
 
         if (now != FABRIC_NONE && a->node[i].lid && b->node[now].lid)
-            compare_entries (w, a->node[i].lid, b->node[now].lid);
+            compare_lft_entries (w, a->node[i].lid, b->node[now].lid);
     }
     r->table = xarray (b->nnodes, sizeof (*r->table));
     for (size_t i = 0; i < b->nnodes; i++)
@@ -497,9 +498,9 @@ struct diff *diff_fabrics (const struct fabric *a, const struct fabric *b)
     w.far_a = far_ends (a);
     w.far_b = far_ends (b);
     match_nodes (&w);
-    list_missing (a, b, w.node_b, false, &d->hosts_gone, &d->nodes_gone);
-    list_missing (b, a, w.node_a, true, &d->hosts_added, &d->nodes_added);
-    compare_nodes (&w);
+    list_missing_nodes (a, b, w.node_b, false, &d->hosts_gone, &d->nodes_gone);
+    list_missing_nodes (b, a, w.node_a, true, &d->hosts_added, &d->nodes_added);
+    compare_node_attributes (&w);
     compare_cables (&w);
     compare_routes (&w);
     free (w.far_a);

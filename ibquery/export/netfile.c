@@ -35,7 +35,7 @@ struct net_writer {
 };
 
 /* Sorts pointers to names; equal ones by place. */
-static int compare_names (const void *a, const void *b)
+static int compare_name_pointers (const void *a, const void *b)
 {
     char *const *x = *(char **const *)a, *const *y = *(char **const *)b;
     int order = strcmp (*x, *y);
@@ -60,7 +60,7 @@ static void make_names (struct net_writer *w)
                                   ? w->f->host[node->host].name
                                   : node->desc);
     }
-    qsort (order, n, sizeof (*order), compare_names);
+    qsort (order, n, sizeof (*order), compare_name_pointers);
     for (size_t i = 0; i < n; i++)
         if (!**order[i] || strpbrk (*order[i], "\"#@[]")
             || (first && strcmp (*first, *order[i]) == 0))
@@ -91,7 +91,8 @@ static void put_text (const struct net_writer *w, const char *text,
     putc ('"', w->fp);
 }
 
-static void put_port (const struct net_writer *w, const struct fabric_port *p)
+static void write_net_port (const struct net_writer *w,
+                            const struct fabric_port *p)
 {
     const struct fabric *f = w->f;
     const struct fabric_link *l = &f->link[p->link];
@@ -120,7 +121,7 @@ static void put_port (const struct net_writer *w, const struct fabric_port *p)
              *l->speed ? l->speed : "???");
 }
 
-static void put_node (const struct net_writer *w, uint32_t node)
+static void write_net_node (const struct net_writer *w, uint32_t node)
 {
     const struct fabric_node *n = &w->f->node[node];
     bool is_switch = n->type == NODE_SWITCH;
@@ -143,7 +144,7 @@ static void put_node (const struct net_writer *w, uint32_t node)
     putc ('\n', w->fp);
     for (unsigned int i = 0; i < n->nports; i++)
         if (w->f->port[n->first_port + i].link != FABRIC_NONE)
-            put_port (w, &w->f->port[n->first_port + i]);
+            write_net_port (w, &w->f->port[n->first_port + i]);
 }
 
 static int write_all (const struct net_writer *w, bool switches_first,
@@ -155,7 +156,7 @@ static int write_all (const struct net_writer *w, bool switches_first,
         for (size_t i = 0; i < w->f->nnodes; i++)
             if ((w->f->node[i].type == NODE_SWITCH)
                 == (switches_first == !pass))
-                put_node (w, i);
+                write_net_node (w, i);
     return ferror (w->fp) ? error_errno (err, "cannot write the cables") : 0;
 }
 

@@ -130,7 +130,7 @@ static bool is_guid (const char *name)
 }
 
 /* Whether a host is to be placed. */
-static bool wanted (const struct topology *t, uint32_t host)
+static bool is_host_selected (const struct topology *t, uint32_t host)
 {
     return (!t->choice->host || t->choice->host[host])
            && !is_guid (t->f->host[host].name);
@@ -146,7 +146,7 @@ static size_t vote (const struct topology *t, uint32_t host,
     const struct fabric_host *h = &t->f->host[host];
     size_t n = 0;
 
-    if (!wanted (t, host))
+    if (!is_host_selected (t, host))
         return 0;
     for (uint32_t e = h->first; e < h->first + h->count; e++) {
         uint32_t p = pod_of (t, e);
@@ -258,7 +258,7 @@ static void unite_parts (struct topology *t)
 /* Take pods apart that have fewer hosts of their own than hosts that have as
  * many ports elsewhere: by no rule is a host in one pod.
  */
-static void undo_mixed (struct topology *t)
+static void split_mixed_pods (struct topology *t)
 {
     size_t n = t->f->nnodes;
     uint32_t *own = xcalloc (n, sizeof (*own));
@@ -404,7 +404,7 @@ static void place_hosts (struct topology *t)
     part (t, t->pod);
     unite_alike (t);
     unite_parts (t);
-    undo_mixed (t);
+    split_mixed_pods (t);
     find_planes (t);
     t->rail = choose_rail (t);
     for (size_t h = 0; h < t->f->nhosts; h++) {
@@ -515,7 +515,7 @@ static void add_groups (struct topology *t, uint8_t level)
     }
 }
 
-static void tell_apart (struct topology *t)
+static void make_names_unique (struct topology *t)
 {
     char **name = xarray (t->nitems, sizeof (*name));
     uint32_t *node = xarray (t->nitems, sizeof (*node));
@@ -531,7 +531,7 @@ static void tell_apart (struct topology *t)
     free (node);
 }
 
-static int build (struct topology *t, struct error *err)
+static int build_topology (struct topology *t, struct error *err)
 {
     const struct fabric *f = t->f;
 
@@ -553,7 +553,7 @@ static int build (struct topology *t, struct error *err)
     }
     if (t->nitems == 0)
         return error_input (err, "the fabric has no hosts that have names");
-    tell_apart (t);
+    make_names_unique (t);
     return 0;
 }
 
@@ -713,7 +713,7 @@ static void put_notes (const struct topology *t, FILE *fp)
 }
 
 /* The folded list of an item's hosts, or of its children; to be freed. */
-static char *members (const struct topology *t, uint32_t item)
+static char *item_members (const struct topology *t, uint32_t item)
 {
     bool leaf = t->item[item].leaf;
     size_t n = leaf ? t->f->nhosts : t->nitems, found = 0;
@@ -739,7 +739,7 @@ static void put_items (const struct topology *t, bool yaml, FILE *fp)
 
             if (t->item[i].leaf != leaf)
                 continue;
-            folded = members (t, i);
+            folded = item_members (t, i);
             if (yaml)
                 fprintf (fp, "      - switch: \"%s\"\n        %s: \"%s\"\n",
                          t->item[i].name, leaf ? "nodes" : "children",
@@ -811,8 +811,8 @@ static void add_blocks (const struct topology *t, uint32_t parent,
 }
 
 /* The group of this level that has a leaf; FABRIC_NONE if none has. */
-static uint32_t group_of (const struct topology *t, uint32_t leaf,
-                          unsigned int level)
+static uint32_t leaf_group (const struct topology *t, uint32_t leaf,
+                            unsigned int level)
 {
     uint32_t i = t->item[leaf].parent;
 
@@ -827,19 +827,20 @@ static uint32_t group_of (const struct topology *t, uint32_t leaf,
 static size_t blocks_of_group (const struct topology *t,
                                const struct blocks *b, unsigned int level)
 {
-    uint32_t first = b->n > 0 ? group_of (t, b->leaf[0], level) : FABRIC_NONE;
+    uint32_t first = b->n > 0 ? leaf_group (t, b->leaf[0], level) : FABRIC_NONE;
     size_t each = 0;
 
-    while (each < b->n && group_of (t, b->leaf[each], level) == first)
+    while (each < b->n && leaf_group (t, b->leaf[each], level) == first)
         each++;
     if (first == FABRIC_NONE || each == b->n || b->n % each != 0)
         return 0;
     for (size_t i = 0; i < b->n; i++) {
-        uint32_t group = group_of (t, b->leaf[i], level);
+        uint32_t group = leaf_group (t, b->leaf[i], level);
 
         if (group == FABRIC_NONE
-            || (i > 0 && (group != group_of (t, b->leaf[i - 1], level))
-                             != (i % each == 0)))
+            || (i > 0
+                && (group != leaf_group (t, b->leaf[i - 1], level))
+                       != (i % each == 0)))
             return 0;
     }
     return each;
@@ -875,7 +876,7 @@ static void put_blocks (const struct topology *t, FILE *fp)
     }
     fprintf (fp, "    blocks:\n");
     for (size_t i = 0; i < b.n; i++) {
-        char *folded = members (t, b.leaf[i]);
+        char *folded = item_members (t, b.leaf[i]);
 
         fprintf (fp, "      - block: \"%s\"\n        nodes: \"%s\"\n",
                  t->item[b.leaf[i]].name, folded);
@@ -948,7 +949,7 @@ int topology_write (const struct fabric *f, struct topology_choice *choice,
     name_hosts (&t);
     rc = f->part ? error_input (err, "a part of a fabric says nothing of "
                                          "the rest")
-                     : build (&t, err);
+                     : build_topology (&t, err);
 
     if (rc == 0)
         (yaml ? put_yaml : put_conf) (&t, fp);

@@ -92,9 +92,10 @@ void draft_product (struct draft *d, uint32_t node, uint64_t vendor,
 }
 
 /* A number that differs from the one given before. */
-static int differ (const struct draft *d, const struct place *before,
-                   const char *what, unsigned int now, unsigned int then,
-                   struct error *err)
+static int conflicting_value_error (const struct draft *d,
+                                    const struct place *before,
+                                    const char *what, unsigned int now,
+                                    unsigned int then, struct error *err)
 {
     return draft_fault (d, err, "%s %u is %u in " PLACE, what, now, then,
                         before->file, before->line);
@@ -118,13 +119,13 @@ int draft_address (struct draft *d, uint32_t node, unsigned int port,
     if (!a->at.file)
         *a = (struct draft_address){ d->s.at, lid, guid, lmc };
     if (a->lid != lid)
-        return differ (d, &a->at, "LID", lid, a->lid, err);
+        return conflicting_value_error (d, &a->at, "LID", lid, a->lid, err);
     if (guid && a->guid && guid != a->guid)
         return draft_fault (d, err, "port GUID %016" PRIx64 " is %016" PRIx64
                             " in " PLACE, guid, a->guid, a->at.file,
                             a->at.line);
     if (lmc != DRAFT_UNKNOWN && a->lmc != DRAFT_UNKNOWN && lmc != a->lmc)
-        return differ (d, &a->at, "LMC", lmc, a->lmc, err);
+        return conflicting_value_error (d, &a->at, "LMC", lmc, a->lmc, err);
     if (guid)
         a->guid = guid;
     if (lmc != DRAFT_UNKNOWN)
@@ -260,7 +261,8 @@ int draft_owner (struct draft *d, unsigned int lid, uint64_t guid,
 }
 
 /* Whether the fabric has a cable at the port. */
-static bool has_cable (const struct fabric *f, const struct port_counters *c)
+static bool counter_port_has_cable (const struct fabric *f,
+                                    const struct port_counters *c)
 {
     uint32_t node = fabric_find_node (f, c->guid);
 
@@ -282,7 +284,7 @@ struct counters *draft_counters (struct draft *d, const struct fabric *f,
         return NULL;
     }
     for (size_t i = 0; i < c->nports; i++)
-        if (has_cable (f, &c->port[i]))
+        if (counter_port_has_cable (f, &c->port[i]))
             c->port[n++] = c->port[i];
     c->nports = n;
     c->time = d->began;

@@ -132,7 +132,7 @@ int place_input (const struct place *at, struct error *err, const char *fmt,
 }
 
 /* Read more, after what is not yet returned. */
-static int fill (struct scan *s, struct error *err)
+static int fill_scan_buffer (struct scan *s, struct error *err)
 {
     s->end -= s->start;
     memmove (s->buf, s->buf + s->start, s->end);
@@ -172,7 +172,7 @@ static int any_line (struct scan *s, char **line, struct error *err)
     size_t len;
 
     if (!newline && !s->eof) {
-        if (fill (s, err) < 0)
+        if (fill_scan_buffer (s, err) < 0)
             return -1;
         newline = memchr (s->buf, '\n', s->end);
     }
@@ -211,7 +211,7 @@ static int next_line (struct scan *s, char **line, struct error *err)
 }
 
 /* The end of what the words take of a line, NULL if they are not there. */
-static const char *match (const char *p, const char *words)
+static const char *match_words (const char *p, const char *words)
 {
     static const char blank[] = " \t", hex[] = "0123456789abcdefABCDEF";
 
@@ -228,7 +228,7 @@ static const char *match (const char *p, const char *words)
 
 bool scan_words (char **p, const char *words)
 {
-    const char *end = match (*p, words);
+    const char *end = match_words (*p, words);
 
     if (end)
         *p += end - *p;
@@ -239,9 +239,9 @@ bool scan_words (char **p, const char *words)
 static bool line_has (const char *line, const char *words)
 {
     if (*words != '*')
-        return match (line + strspn (line, " \t"), words);
+        return match_words (line + strspn (line, " \t"), words);
     for (; *line && *line != '\n'; line++)
-        if (match (line, words + 1))
+        if (match_words (line, words + 1))
             return true;
     return false;
 }
@@ -254,7 +254,7 @@ static bool is_trouble (const char *line)
     return false;
 }
 
-static int trouble (const struct place *at, struct error *err)
+static int incomplete_file_error (const struct place *at, struct error *err)
 {
     return place_input (at, err, "the tool could not ask a port: the file may "
                                  "be incomplete: run it again as root");
@@ -326,7 +326,7 @@ static const struct import_format *detect (struct scan *s, struct error *err)
     if (what)
         place_input (&first, err, "this is %s", what);
     else if (bad)
-        trouble (&first, err);
+        incomplete_file_error (&first, err);
     else if (s->start + strspn (s->buf + s->start, " \t\r\n") == s->end)
         place_input (&first, err, "the file is empty: see what the program "
                                   "printed on standard error");
@@ -351,11 +351,11 @@ static const struct import_format *by_name (const char *name, struct error *err)
 /* Read what comes before the first line: also the byte order mark that some
  * programs write.
  */
-static int begin (struct scan *s, struct error *err)
+static int begin_scan (struct scan *s, struct error *err)
 {
     static const char mark[] = "\xef\xbb\xbf";
 
-    if (fill (s, err) < 0)
+    if (fill_scan_buffer (s, err) < 0)
         return -1;
     if (strncmp (s->buf, mark, strlen (mark)) == 0)
         s->start = strlen (mark);
@@ -388,12 +388,12 @@ int import_file (struct draft *d, FILE *fp, const char *name,
     d->far = NULL;
     d->fdbs = 0;
     d->skip_table = false;
-    if (begin (&d->s, err) == 0)
+    if (begin_scan (&d->s, err) == 0)
         f = format ? by_name (format, err) : detect (&d->s, err);
     while (f && (rc = next_line (&d->s, &line, err)) > 0)
         if ((rc = f->read (d, line, err)) < 0) {
             if (has_trouble (&d->s, line))
-                trouble (&d->s.at, err);
+                incomplete_file_error (&d->s.at, err);
             break;
         }
     if (rc == 0 && f->end)
@@ -421,7 +421,7 @@ bool scan_to (char **p, const char *text)
     return found;
 }
 
-static bool scan_digits (char **p, int base, uint64_t max, uint64_t *value)
+static bool scan_unsigned (char **p, int base, uint64_t max, uint64_t *value)
 {
     static const char digits[] = "0123456789abcdefABCDEF";
     const char *start = *p, *digit;
@@ -443,12 +443,12 @@ static bool scan_digits (char **p, int base, uint64_t max, uint64_t *value)
 
 bool scan_decimal (char **p, uint64_t max, uint64_t *value)
 {
-    return scan_digits (p, 10, max, value);
+    return scan_unsigned (p, 10, max, value);
 }
 
 bool scan_hex (char **p, uint64_t max, uint64_t *value)
 {
-    return scan_digits (p, 16, max, value);
+    return scan_unsigned (p, 16, max, value);
 }
 
 void scan_blanks (char **p)

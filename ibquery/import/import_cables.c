@@ -138,7 +138,8 @@ static bool scan_rate (char **p, struct draft_cable *cable)
 /* The rest of a line that begins with Switch, Ca or Rt; a description may
  * contain quotes.
  */
-static int read_node (struct draft *d, char *p, size_t type, struct error *err)
+static int read_topology_node (struct draft *d, char *p, size_t type,
+                               struct error *err)
 {
     uint64_t ports, guid, lid = 0, system = d->system, own = d->port_guid;
     uint64_t vendor = d->vendor, device = d->device;
@@ -174,7 +175,7 @@ static int read_node (struct draft *d, char *p, size_t type, struct error *err)
 }
 
 /* The line of a port. */
-static int read_port (struct draft *d, char *p, struct error *err)
+static int read_topology_port (struct draft *d, char *p, struct error *err)
 {
     struct draft_cable cable = { 0 };
     uint64_t guid, far_guid, lid = 0, lmc = 0;
@@ -233,10 +234,10 @@ int import_netdiscover (struct draft *d, char *line, struct error *err)
         return 0;
     }
     if (*line == '[' && isdigit ((unsigned char)line[1]))
-        return read_port (d, line, err);
+        return read_topology_port (d, line, err);
     for (size_t i = 0; i < COUNT (types); i++)
         if (scan_words (&line, types[i].word))
-            return read_node (d, line, i, err);
+            return read_topology_node (d, line, i, err);
     for (size_t i = 0; i < COUNT (others); i++)
         if (scan_text (&line, others[i]))
             return 0;

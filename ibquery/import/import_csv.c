@@ -86,8 +86,8 @@ enum { VENDOR = PORT_GUID + 1, PART, SERIAL };
  * Rows
  */
 
-static int find_node (struct draft *d, uint64_t guid, uint32_t *node,
-                      struct error *err)
+static int find_csv_node (struct draft *d, uint64_t guid, uint32_t *node,
+                          struct error *err)
 {
     *node = fabric_find_node (d->f, guid);
     return *node != FABRIC_NONE
@@ -99,11 +99,11 @@ static int find_node (struct draft *d, uint64_t guid, uint32_t *node,
 /* The port of a row, which in r->v follows its node; NULL in *p is port 0 of a
  * switch.
  */
-static int find_port (struct draft *d, const uint64_t v[2], uint32_t *node,
-                      struct fabric_port **p, struct error *err)
+static int find_csv_port (struct draft *d, const uint64_t v[2], uint32_t *node,
+                          struct fabric_port **p, struct error *err)
 {
     *p = NULL;
-    if (find_node (d, v[0], node, err) < 0)
+    if (find_csv_node (d, v[0], node, err) < 0)
         return -1;
     if (d->f->node[*node].type == NODE_SWITCH && v[1] == 0)
         return 0;
@@ -114,7 +114,7 @@ static int find_port (struct draft *d, const uint64_t v[2], uint32_t *node,
 /* Check that the section, or another file, has its node or port for the first
  * time.
  */
-static int once (struct draft *d, uint32_t *seen, struct error *err)
+static int check_csv_first (struct draft *d, uint32_t *seen, struct error *err)
 {
     if (*seen & d->csv.bit)
         return draft_fault (d, err, "%s%s has this node or port twice",
@@ -124,8 +124,8 @@ static int once (struct draft *d, uint32_t *seen, struct error *err)
     return 0;
 }
 
-static int read_node (struct draft *d, const struct csv_row *r,
-                      struct error *err)
+static int read_csv_node (struct draft *d, const struct csv_row *r,
+                          struct error *err)
 {
     int64_t node;
 
@@ -137,11 +137,11 @@ static int read_node (struct draft *d, const struct csv_row *r,
     if (node < 0)
         return -1;
     draft_product (d, node, r->v[VENDOR_ID], r->v[DEVICE_ID]);
-    return once (d, &d->node[node].sections, err);
+    return check_csv_first (d, &d->node[node].sections, err);
 }
 
-static int read_port (struct draft *d, const struct csv_row *r,
-                      struct error *err)
+static int read_csv_port (struct draft *d, const struct csv_row *r,
+                          struct error *err)
 {
     static const enum fec fecs[] = { FEC_NONE, FEC_FIRECODE, FEC_RS,
                                      FEC_RS_LOW_LATENCY, FEC_RS2 };
@@ -151,16 +151,16 @@ static int read_port (struct draft *d, const struct csv_row *r,
     struct rates *set[3];
     uint32_t node;
 
-    if (find_port (d, r->v, &node, &p, err) < 0)
+    if (find_csv_port (d, r->v, &node, &p, err) < 0)
         return -1;
     if (d->f->subnet == 0)
         d->f->subnet = r->v[PREFIX];
     if (!p)
-        return once (d, &d->node[node].sections, err) < 0
+        return check_csv_first (d, &d->node[node].sections, err) < 0
                    ? -1
                    : draft_address (d, node, 0, r->v[PORT_GUID], lid,
                                     DRAFT_UNKNOWN, err);
-    if (once (d, &d->port[p - d->f->port].sections, err) < 0)
+    if (check_csv_first (d, &d->port[p - d->f->port].sections, err) < 0)
         return -1;
     set[0] = &p->rates.supported;
     set[1] = &p->rates.enabled;
@@ -194,8 +194,8 @@ static int read_link (struct draft *d, const struct csv_row *r,
     struct fabric_port *p, *end[2];
     uint32_t node;
 
-    if (find_port (d, &r->v[GUID_B], &node, &end[1], err) < 0
-        || find_port (d, r->v, &node, &end[0], err) < 0)
+    if (find_csv_port (d, &r->v[GUID_B], &node, &end[1], err) < 0
+        || find_csv_port (d, r->v, &node, &end[0], err) < 0)
         return -1;
     for (int i = 0; i < 2; i++)
         if (!end[i] || !(d->port[end[i] - d->f->port].sections >> PORTS & 1))
@@ -209,16 +209,16 @@ static int read_link (struct draft *d, const struct csv_row *r,
     return draft_cable (d, node, &cable, err);
 }
 
-static int read_spread (struct draft *d, const struct csv_row *r,
-                        struct error *err)
+static int read_csv_spread (struct draft *d, const struct csv_row *r,
+                            struct error *err)
 {
     const struct csv_column *c = d->csv.section->column;
     uint8_t info[SPREAD_INFO] = { 0 };
     struct fabric_node *n;
     uint32_t node;
 
-    if (find_node (d, r->v[GUID], &node, err) < 0
-        || once (d, &d->node[node].sections, err) < 0)
+    if (find_csv_node (d, r->v[GUID], &node, err) < 0
+        || check_csv_first (d, &d->node[node].sections, err) < 0)
         return -1;
     n = &d->f->node[node];
     if (n->type != NODE_SWITCH)
@@ -261,8 +261,9 @@ static int start_counters (struct draft *d, const uint64_t v[2],
     uint32_t node;
 
     *c = NULL;
-    if (find_port (d, v, &node, &p, err) < 0
-        || (p && once (d, &d->port[p - d->f->port].sections, err) < 0))
+    if (find_csv_port (d, v, &node, &p, err) < 0
+        || (p
+            && check_csv_first (d, &d->port[p - d->f->port].sections, err) < 0))
         return -1;
     return !p || (*c = find_counters (d, p, err)) ? 0 : -1;
 }
@@ -301,15 +302,16 @@ static int read_ber (struct draft *d, const struct csv_row *r,
 }
 
 /* What a plug says of itself, its words parted by one blank. */
-static int read_plug (struct draft *d, const struct csv_row *r,
-                      struct error *err)
+static int read_csv_plug (struct draft *d, const struct csv_row *r,
+                          struct error *err)
 {
     char text[8 + 3 * (PLUG_TEXT + 1) + 1] = "";
     struct fabric_port *p;
     uint32_t node;
 
-    if (find_port (d, r->v, &node, &p, err) < 0
-        || (p && once (d, &d->port[p - d->f->port].sections, err) < 0))
+    if (find_csv_port (d, r->v, &node, &p, err) < 0
+        || (p
+            && check_csv_first (d, &d->port[p - d->f->port].sections, err) < 0))
         return -1;
     if (!p) /* of a switch within */
         return 0;
@@ -343,7 +345,7 @@ static const struct csv_section sections[] = {
         { "NodeDesc", 0, true, 0, 0 },
         { "DeviceID", UINT32_MAX, false, 0, 0 },
         { "VendorID", UINT32_MAX, false, 0, 0 },
-        { 0 } }, read_node },
+        { 0 } }, read_csv_node },
     { "PORTS", true, false, (const struct csv_column[]){
         { "NodeGuid", UINT64_MAX, true, 0, 0 },
         { "PortNum", UINT8_MAX, true, 0, 0 },
@@ -360,7 +362,7 @@ static const struct csv_section sections[] = {
         { "LinkSpeedActv", UINT32_MAX, true, 0, 0 },
         { "LinkRoundTripLatency", UINT32_MAX, false, 0, 0 },
         { "FECActv", UINT8_MAX, false, 0, 0 },
-        { 0 } }, read_port },
+        { 0 } }, read_csv_port },
     { "LINKS", true, false, (const struct csv_column[]){
         { "NodeGuid1", UINT64_MAX, true, 0, 0 },
         { "PortNum1", UINT8_MAX, true, 0, 0 },
@@ -381,7 +383,7 @@ static const struct csv_section sections[] = {
         { "is_hbf_supported", 1, false, 5, 31 },
         { "by_sl_hbf_en", 1, false, 5, 15 },
         { "enable_by_sl_mask_hbf", UINT16_MAX, false, 6, 0 },
-        { 0 } }, read_spread },
+        { 0 } }, read_csv_spread },
     { "PM_INFO", false, true, (const struct csv_column[]){
         { "NodeGUID", UINT64_MAX, true, 0, 0 },
         { "PortNumber", UINT8_MAX, true, 0, 0 },
@@ -403,7 +405,7 @@ static const struct csv_section sections[] = {
         { "Vendor", 0, false, 0, 0 },
         { "PN", 0, false, 0, 0 },
         { "SN", 0, false, 0, 0 },
-        { 0 } }, read_plug },
+        { 0 } }, read_csv_plug },
 };
 
 /*
@@ -413,7 +415,7 @@ static const struct csv_section sections[] = {
 /* Take a field off *p, up to the mark, without blanks at its ends and quotes;
  * NULL after the last one. A mark in quotes parts nothing.
  */
-static char *next_field (char **p, char mark)
+static char *next_csv_field (char **p, char mark)
 {
     char *field = *p, *end;
 
@@ -439,7 +441,8 @@ static char *next_field (char **p, char mark)
 }
 
 /* The slot of a column with this name. */
-static unsigned int find_slot (const struct csv_section *s, const char *name)
+static unsigned int find_csv_column (const struct csv_section *s,
+                                     const char *name)
 {
     unsigned int i = 0;
 
@@ -469,8 +472,8 @@ static int read_header (struct draft *d, char *line, struct error *err)
 
     d->csv.header = true;
     d->csv.ncolumns = 0;
-    while ((name = next_field (&line, ',')) && (*name || line)) {
-        unsigned int slot = find_slot (s, name);
+    while ((name = next_csv_field (&line, ',')) && (*name || line)) {
+        unsigned int slot = find_csv_column (s, name);
 
         if (d->csv.ncolumns == CSV_MAX_COLUMNS)
             return draft_fault (d, err, "more than %d columns",
@@ -517,13 +520,13 @@ static int read_field (struct draft *d, struct csv_row *r, unsigned int slot,
     return 0;
 }
 
-static int read_row (struct draft *d, char *line, struct error *err)
+static int read_csv_row (struct draft *d, char *line, struct error *err)
 {
     struct csv_row r = { .known = { false } };
     size_t n = 0;
     char *field;
 
-    for (; (field = next_field (&line, ',')); n++) {
+    for (; (field = next_csv_field (&line, ',')); n++) {
         unsigned int slot = n < d->csv.ncolumns ? d->csv.slot[n] : NO_SLOT;
 
         if (n == d->csv.ncolumns && !*field && !line)
@@ -564,7 +567,7 @@ static int start_section (struct draft *d, const char *name, struct error *err)
 }
 
 /* The seconds of "2026-11-26 17:45:38 UTC +0100"; 0: it is not such a time. */
-static int64_t read_time (const char *p)
+static int64_t parse_csv_time (const char *p)
 {
     struct tm tm = { 0 };
     const char *end = strptime (p, "%Y-%m-%d %H:%M:%S", &tm);
@@ -582,10 +585,10 @@ static int read_comment (struct draft *d, char *line)
     char *p = line;
 
     if (scan_to (&p, "Running timestamp") && scan_to (&p, ": "))
-        d->began = read_time (p);
+        d->began = parse_csv_time (p);
     p = line;
     if (scan_to (&p, "File created at") && scan_to (&p, ": "))
-        d->ended = read_time (p);
+        d->ended = parse_csv_time (p);
     return 0;
 }
 
@@ -607,7 +610,7 @@ int import_csv (struct draft *d, char *line, struct error *err)
     }
     if (!d->csv.section || !*line)
         return 0;
-    return d->csv.header ? read_row (d, line, err)
+    return d->csv.header ? read_csv_row (d, line, err)
                          : read_header (d, line, err);
 }
 
@@ -646,7 +649,7 @@ int import_ber (struct draft *d, char *line, struct error *err)
         return read_comment (d, line);
     if (header)
         memset (d->csv.slot, NO_SLOT, sizeof (d->csv.slot));
-    for (; n < CSV_MAX_COLUMNS && (name = next_field (&line, ':')); n++) {
+    for (; n < CSV_MAX_COLUMNS && (name = next_csv_field (&line, ':')); n++) {
         for (size_t i = 0; header && i < CELLS; i++)
             if (strcmp (name, names[i]) == 0)
                 d->csv.slot[n] = i;

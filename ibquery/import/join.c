@@ -181,8 +181,8 @@ static int take_node_lids (struct draft *d, uint32_t node, struct error *err)
 }
 
 /* Find the LMC of a port if no file gives it. */
-static int find_lmc (struct draft *d, const struct fabric_port *p,
-                     const struct draft_address *a, struct error *err)
+static int find_port_lmc (struct draft *d, const struct fabric_port *p,
+                          const struct draft_address *a, struct error *err)
 {
     unsigned int count = 1, lmc = 0;
     bool untold = false;
@@ -247,7 +247,7 @@ static int join_lids (struct draft *d, struct error *err)
         const struct draft_address *a = &d->port[i].address;
 
         if (a->at.file && a->lmc == DRAFT_UNKNOWN && a->lid != 0
-            && find_lmc (d, &d->f->port[i], a, err) < 0)
+            && find_port_lmc (d, &d->f->port[i], a, err) < 0)
             return -1;
     }
     return 0;
@@ -387,8 +387,8 @@ static struct spread_entry *all_entries (const struct fabric_node *n,
     return entry;
 }
 
-static int join_groups (struct draft *d, uint32_t node,
-                        const struct draft_spread *s, struct error *err)
+static int join_spread_groups (struct draft *d, uint32_t node,
+                               const struct draft_spread *s, struct error *err)
 {
     const struct fabric_node *n = &d->f->node[node];
     struct spread_entry *entry;
@@ -440,7 +440,7 @@ static int join_spread (struct draft *d, struct error *err)
                                 "LFTs, and no file has its AR_INFO: give "
                                 "ibdiagnet2.db_csv as well", s->guid);
         n->spread.private_lfts |= s->private_lfts;
-        if (join_groups (d, node, s, err) < 0)
+        if (join_spread_groups (d, node, s, err) < 0)
             return -1;
     }
     return 0;
@@ -483,8 +483,9 @@ static const char *find_fault (const struct fabric *f, const uint8_t *state,
 /* Follow a LID from a switch to its port. state: by node, for this LID; path:
  * room for all switches.
  */
-static int follow (const struct draft *d, uint32_t node, unsigned int lid,
-                   uint8_t *state, uint32_t *path, struct error *err)
+static int follow_lid_route (const struct draft *d, uint32_t node,
+                             unsigned int lid, uint8_t *state, uint32_t *path,
+                             struct error *err)
 {
     const struct fabric *f = d->f;
     uint32_t to = d->lid[lid].port, far = FABRIC_NONE;
@@ -527,7 +528,7 @@ static int check_routes (const struct draft *d, struct error *err)
         memset (state, NEW, n);
         for (size_t i = 0; rc == 0 && i < n; i++)
             if (d->f->node[i].type == NODE_SWITCH)
-                rc = follow (d, i, lid, state, path, err);
+                rc = follow_lid_route (d, i, lid, state, path, err);
     }
     free (state);
     free (path);

@@ -67,8 +67,8 @@ struct opening {
     const char *first;           /* NULL: all were */
 };
 
-static int add_part (struct opening *o, struct fabric *f, const char *name,
-                     struct error *err)
+static int add_fabric_part (struct opening *o, struct fabric *f,
+                            const char *name, struct error *err)
 {
     if (!f)
         return -1;
@@ -82,7 +82,8 @@ static int add_part (struct opening *o, struct fabric *f, const char *name,
     return 0;
 }
 
-static int add_file (struct opening *o, const char *path, struct error *err)
+static int open_source_file (struct opening *o, const char *path,
+                             struct error *err)
 {
     const char *slash = strrchr (path, '/');
     size_t len = strlen (o->from);
@@ -90,7 +91,7 @@ static int add_file (struct opening *o, const char *path, struct error *err)
     int rc = source_open (&s, path, err);
 
     if (rc == 0 && is_snapshot (&s))
-        rc = add_part (o, fabric_read (s.fp, s.name, err), path, err);
+        rc = add_fabric_part (o, fabric_read (s.fp, s.name, err), path, err);
     else if (rc == 0) {
         o->first = o->first ? o->first : path;
         snprintf (o->from + len, sizeof (o->from) - len, " %s",
@@ -109,9 +110,10 @@ struct fabric *import_open (const char *const *path, size_t n,
     int rc = n > 0 ? 0 : error_input (err, "no snapshot is named");
 
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = add_file (&o, path[i], err);
+        rc = open_source_file (&o, path[i], err);
     if (rc == 0 && o.first)
-        rc = add_part (&o, draft_finish (o.draft, o.from, err), o.first, err);
+        rc = add_fabric_part (&o, draft_finish (o.draft, o.from, err), o.first,
+                              err);
     if (rc == 0)
         f = o.n == 1 ? o.part[0] : fabric_join (o.part, o.name, o.n, err);
     for (size_t i = 0; i < o.n; i++)

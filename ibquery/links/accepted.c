@@ -20,7 +20,8 @@
  * The file
  */
 
-static int take_port (struct words *w, char port[24], struct error *err)
+static int parse_accepted_port (struct words *w, char port[24],
+                                struct error *err)
 {
     unsigned int num = 0;
     uint64_t guid = 0;
@@ -31,8 +32,8 @@ static int take_port (struct words *w, char port[24], struct error *err)
     return 0;
 }
 
-static int take_word (struct words *w, const char *name, char *word,
-                      size_t size, struct error *err)
+static int parse_accepted_word (struct words *w, const char *name, char *word,
+                                size_t size, struct error *err)
 {
     const char *next = words_next (w);
 
@@ -56,9 +57,9 @@ static int take_entry (struct accepted *a, struct words *w,
 {
     if (a->n == ACCEPTED_MAX)
         return error_input (err, "more than %d lines", ACCEPTED_MAX);
-    if (take_word (w, "value", e->value, sizeof (e->value), err) < 0
+    if (parse_accepted_word (w, "value", e->value, sizeof (e->value), err) < 0
         || take_time (w, &e->time, err) < 0
-        || take_word (w, "name", e->who, sizeof (e->who), err) < 0)
+        || parse_accepted_word (w, "name", e->who, sizeof (e->who), err) < 0)
         return -1;
     snprintf (e->why, sizeof (e->why), "%s", words_rest (w));
     a->v = xgrow (a->v, a->n, sizeof (*a->v));
@@ -70,8 +71,9 @@ static int read_accept (void *arg, struct words *w, struct error *err)
 {
     struct accepted_entry e = { .time = 0 };
 
-    if (take_port (w, e.port[0], err) < 0 || take_port (w, e.port[1], err) < 0
-        || take_word (w, "sign", e.what, sizeof (e.what), err) < 0)
+    if (parse_accepted_port (w, e.port[0], err) < 0
+        || parse_accepted_port (w, e.port[1], err) < 0
+        || parse_accepted_word (w, "sign", e.what, sizeof (e.what), err) < 0)
         return -1;
     return take_entry (arg, w, &e, err);
 }
@@ -80,12 +82,12 @@ static int read_rails (void *arg, struct words *w, struct error *err)
 {
     struct accepted_entry e = { .what = RAILS };
 
-    if (take_word (w, "host", e.host, sizeof (e.host), err) < 0)
+    if (parse_accepted_word (w, "host", e.host, sizeof (e.host), err) < 0)
         return -1;
     return take_entry (arg, w, &e, err);
 }
 
-static int finish (void *arg, struct error *err)
+static int finish_accepted (void *arg, struct error *err)
 {
     (void)arg;
     (void)err;
@@ -109,7 +111,7 @@ int accepted_read (struct accepted *a, FILE *fp, const char *name,
                    struct error *err)
 {
     *a = (struct accepted){ 0 };
-    return lines_read (fp, name, &format, finish, a, err);
+    return lines_read (fp, name, &format, finish_accepted, a, err);
 }
 
 int accepted_load (struct accepted *a, const char *path, struct error *err)
@@ -231,10 +233,10 @@ static bool is_finding (const struct accepted_entry *e,
            && number <= limit;
 }
 
-static const struct accepted_entry *find (const struct accepted *a,
-                                          const struct link_check *c,
-                                          const struct fabric *f,
-                                          const struct link_finding *x)
+static const struct accepted_entry *find_accepted (const struct accepted *a,
+                                                   const struct link_check *c,
+                                                   const struct fabric *f,
+                                                   const struct link_finding *x)
 {
     double number;
     const struct accepted_entry found = entry_of (c, f, x, &number);
@@ -253,7 +255,7 @@ static void take_notes (const struct accepted *a, struct link_check *c,
     size_t kept = 0;
 
     for (size_t i = 0; i < *n; i++) {
-        const struct accepted_entry *e = find (a, c, f, &list[i]);
+        const struct accepted_entry *e = find_accepted (a, c, f, &list[i]);
 
         if (e) {
             check_note_accepted (c, f, &list[i], e->who, e->time, e->why);
@@ -329,7 +331,7 @@ size_t accepted_fewer (const struct fabric *f, const char *snapshots,
 }
 
 /* Add an entry in place of an earlier one. */
-static void put (struct accepted *a, const struct accepted_entry *e)
+static void put_accepted (struct accepted *a, const struct accepted_entry *e)
 {
     size_t i = 0;
 
@@ -347,7 +349,7 @@ static void put_by (struct accepted *a, struct accepted_entry *e,
     e->time = by->time;
     strcpy (e->who, by->who);
     strcpy (e->why, by->why);
-    put (a, e);
+    put_accepted (a, e);
 }
 
 /* Add the findings of a link in a list. Return how many. */

@@ -49,9 +49,9 @@ struct checking {
 };
 
 /* Append a finding; fmt and the rest are its `why`. */
-__attribute__ ((format (printf, 4, 5)))
-static void add (struct link_finding **list, size_t *n,
-                 const struct link_finding *finding, const char *fmt, ...)
+__attribute__ ((format (printf, 4, 5))) static void
+add_link_finding (struct link_finding **list, size_t *n,
+                  const struct link_finding *finding, const char *fmt, ...)
 {
     struct link_finding *f;
     va_list ap;
@@ -327,10 +327,10 @@ static void check_rate (struct checking *x, size_t link)
 
         if (sign == SIGN_WIDTH ? rates_narrower (&active, &want)
                                : rates_slower (&active, &want))
-            add (bad ? &c->finding : &c->doubt,
-                 bad ? &c->nfindings : &c->ndoubts, &finding,
-                 "it runs at %s, %s %s%s", RATES_SHOWN (&active), ground,
-                 RATES_SHOWN (&want), setting);
+            add_link_finding (bad ? &c->finding : &c->doubt,
+                              bad ? &c->nfindings : &c->ndoubts, &finding,
+                              "it runs at %s, %s %s%s", RATES_SHOWN (&active),
+                              ground, RATES_SHOWN (&want), setting);
     }
 }
 
@@ -399,18 +399,19 @@ static void check_port (struct checking *x, uint32_t port)
         const char *bound = f.growth.known == GROWTH_EXACT ? "" : "at least ";
 
         if (wait && f.growth.count > 0)
-            add (&x->c->wait, &x->c->nwaits, &f,
-                 "PortXmitWait of %s has grown by %s%" PRIu64, name, bound,
-                 f.growth.count);
+            add_link_finding (&x->c->wait, &x->c->nwaits, &f,
+                              "PortXmitWait of %s has grown by %s%" PRIu64,
+                              name, bound, f.growth.count);
         if (!growth_is_limited (id))
             continue;
         if ((double)f.growth.count
             > growth_allowed (id, &rate, fec, x->seconds))
-            add (&x->c->finding, &x->c->nfindings, &f,
-                 "%s of %s has grown by %s%" PRIu64 " in %.4g hours, where "
-                 "%.3g an hour are healthy",
-                 counter_name (id), name, bound, f.growth.count,
-                 x->seconds / 3600, f.limit_per_hour);
+            add_link_finding (&x->c->finding, &x->c->nfindings, &f,
+                              "%s of %s has grown by %s%" PRIu64
+                              " in %.4g hours, where "
+                              "%.3g an hour are healthy",
+                              counter_name (id), name, bound, f.growth.count,
+                              x->seconds / 3600, f.limit_per_hour);
         else if (why == NO_REASON) {
             why = reasons[f.growth.known];
             if (why == NO_ANSWER && now && now->told)
@@ -442,9 +443,10 @@ static void check_ber (struct checking *x, uint32_t port)
         };
 
         if (now->told >> id & 1 && ber > limit)
-            add (&x->c->finding, &x->c->nfindings, &f,
-                 "%s of %s is %.2g, where less than %.0g is healthy",
-                 counter_name (id), PORT_NAME (x->f, port), ber, limit);
+            add_link_finding (
+                &x->c->finding, &x->c->nfindings, &f,
+                "%s of %s is %.2g, where less than %.0g is healthy",
+                counter_name (id), PORT_NAME (x->f, port), ber, limit);
     }
 }
 
@@ -560,7 +562,7 @@ static void note_static (struct checking *x)
 }
 
 /* Add to a link's first finding that a link in the same cage has one, too. */
-static void tell_cages (const struct checking *x)
+static void note_cage_findings (const struct checking *x)
 {
     const struct fabric *f = x->f;
     bool *bad = xcalloc (f->nlinks, sizeof (*bad));
@@ -619,7 +621,7 @@ struct link_check *check_links (const struct fabric *f,
             check_ber (&x, f->link[i].b);
         }
     }
-    tell_cages (&x);
+    note_cage_findings (&x);
     limit_rates (&x);
     note_slower (&x);
     limit_counters (&x);
@@ -748,8 +750,8 @@ static void free_notes (char **all, size_t n)
 
 enum { MAX_FILE = 1 << 28, MAX_SIGNS = 1 << 24 };
 
-static json_t *list_json (const struct link_finding *v, size_t n,
-                          const struct fabric *f, double hours)
+static json_t *findings_list_json (const struct link_finding *v, size_t n,
+                                   const struct fabric *f, double hours)
 {
     json_t *list = json_array ();
 
@@ -783,8 +785,8 @@ static json_t *list_json (const struct link_finding *v, size_t n,
 /* The sentence of a link that is in doubt, once if it has two signs; the caller
  * frees it. NULL: it has been said.
  */
-static char *doubt_text (const struct link_check *c, size_t i,
-                         const struct fabric *f)
+static char *link_doubt_text (const struct link_check *c, size_t i,
+                              const struct fabric *f)
 {
     const struct link_finding *x = &c->doubt[i];
     char *why;
@@ -801,7 +803,7 @@ static json_t *limits_json (const struct link_check *c, const struct fabric *f)
     json_t *list = json_strings (c->limit, c->nlimits);
 
     for (size_t i = 0; i < c->ndoubts; i++) {
-        char *text = doubt_text (c, i, f);
+        char *text = link_doubt_text (c, i, f);
 
         if (text)
             json_add (list, json_string (text));
@@ -824,10 +826,10 @@ int check_write (const struct link_check *c, const struct fabric *f,
                    verdict_status_name (check_status (c)), "links",
                    (json_int_t)f->nlinks, "time", (json_int_t)c->time, "hours",
                    number_json (c->hours), "findings",
-                   list_json (c->finding, c->nfindings, f, c->hours), "waits",
-                   list_json (c->wait, c->nwaits, f, c->hours), "notes",
-                   said, "limits",
-                   limits_json (c, f)),
+                   findings_list_json (c->finding, c->nfindings, f, c->hours),
+                   "waits",
+                   findings_list_json (c->wait, c->nwaits, f, c->hours),
+                   "notes", said, "limits", limits_json (c, f)),
         fp, err);
 }
 
@@ -850,7 +852,7 @@ int check_write_text (const struct link_check *c, const struct fabric *f,
     for (size_t i = 0; i < c->nlimits; i++)
         fprintf (fp, "not told: %s\n", c->limit[i]);
     for (size_t i = 0; i < c->ndoubts; i++) {
-        char *text = doubt_text (c, i, f);
+        char *text = link_doubt_text (c, i, f);
 
         if (text)
             fprintf (fp, "not told: %s\n", text);

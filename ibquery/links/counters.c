@@ -98,7 +98,7 @@ struct port_counters *counters_add (struct counters *c, uint64_t guid,
     return &c->port[c->nports++];
 }
 
-static int by_place (const void *va, const void *vb)
+static int compare_counter_ports (const void *va, const void *vb)
 {
     const struct port_counters *a = va, *b = vb;
 
@@ -109,9 +109,9 @@ static int by_place (const void *va, const void *vb)
 int counters_sort (struct counters *c, struct error *err)
 {
     if (c->nports > 0)
-        qsort (c->port, c->nports, sizeof (*c->port), by_place);
+        qsort (c->port, c->nports, sizeof (*c->port), compare_counter_ports);
     for (size_t i = 1; i < c->nports; i++)
-        if (by_place (&c->port[i - 1], &c->port[i]) == 0)
+        if (compare_counter_ports (&c->port[i - 1], &c->port[i]) == 0)
             return error_input (err, "port %016" PRIx64 "/%u occurs twice",
                                 c->port[i].guid, c->port[i].port);
     return 0;
@@ -123,7 +123,7 @@ const struct port_counters *counters_find (const struct counters *c,
     const struct port_counters key = { .guid = guid, .port = port };
 
     return c->nports ? bsearch (&key, c->port, c->nports, sizeof (key),
-                                by_place)
+                                compare_counter_ports)
                      : NULL;
 }
 
@@ -213,7 +213,7 @@ struct counters_reader {
     size_t ncolumns;
 };
 
-static int read_source (void *arg, struct words *w, struct error *err)
+static int read_counters_source (void *arg, struct words *w, struct error *err)
 {
     struct counters_reader *r = arg;
     const char *source = words_rest (w);
@@ -225,7 +225,7 @@ static int read_source (void *arg, struct words *w, struct error *err)
     return 0;
 }
 
-static int read_time (void *arg, struct words *w, struct error *err)
+static int read_counters_time (void *arg, struct words *w, struct error *err)
 {
     return words_time (w, &((struct counters_reader *)arg)->c->time, err);
 }
@@ -268,8 +268,8 @@ static int read_columns (void *arg, struct words *w, struct error *err)
     return 0;
 }
 
-static int read_value (struct port_counters *p, unsigned int id, char *word,
-                       struct error *err)
+static int read_counter_value (struct port_counters *p, unsigned int id,
+                               char *word, struct error *err)
 {
     size_t len = strlen (word);
     bool at_end = len > 0 && word[len - 1] == '+';
@@ -284,7 +284,7 @@ static int read_value (struct port_counters *p, unsigned int id, char *word,
                          &p->value[id], err);
 }
 
-static int read_port (void *arg, struct words *w, struct error *err)
+static int read_counter_port (void *arg, struct words *w, struct error *err)
 {
     struct counters_reader *r = arg;
     struct port_counters *p;
@@ -303,19 +303,19 @@ static int read_port (void *arg, struct words *w, struct error *err)
     if (p->fec == COUNT (fec_names))
         return error_input (err, "\"%.40s\" is not a FEC mode", fec);
     for (size_t i = 0; i < r->ncolumns; i++)
-        if (read_value (p, r->column[i], words_next (w), err) < 0)
+        if (read_counter_value (p, r->column[i], words_next (w), err) < 0)
             return -1;
     return 0;
 }
 
 static const struct lines_keyword keywords[] = {
     { "generator", 0, true, false, lines_ignore },
-    { "source", 0, true, false, read_source },
-    { "time", 0, true, true, read_time },
+    { "source", 0, true, false, read_counters_source },
+    { "time", 0, true, true, read_counters_time },
     { "lasted", 0, true, true, read_lasted },
     { "fabric", 0, true, true, read_fabric },
     { "columns", 0, true, true, read_columns },
-    { "port", 0, false, false, read_port },
+    { "port", 0, false, false, read_counter_port },
     { 0 },
 };
 
@@ -325,7 +325,7 @@ static const struct lines_format format = {
     .keyword = keywords,
 };
 
-static int finish (void *arg, struct error *err)
+static int finish_counters (void *arg, struct error *err)
 {
     return counters_sort (((struct counters_reader *)arg)->c, err);
 }
@@ -335,13 +335,13 @@ struct counters *counters_read (FILE *fp, const char *name,
 {
     struct counters_reader r = { .c = counters_create () };
 
-    if (lines_read (fp, name, &format, finish, &r, err) == 0)
+    if (lines_read (fp, name, &format, finish_counters, &r, err) == 0)
         return r.c;
     counters_destroy (r.c);
     return NULL;
 }
 
-static struct counters *load (const char *path, struct error *err)
+static struct counters *load_counters (const char *path, struct error *err)
 {
     FILE *fp = file_open_input (path, err);
     struct counters *c;
@@ -381,7 +381,7 @@ struct counters *counters_load (const char *paths, struct error *err)
     int rc = 0;
 
     while (rc == 0 && text_next (&paths, path)) {
-        if (!(more = load (path, err)))
+        if (!(more = load_counters (path, err)))
             rc = -1;
         else if (!c) {
             c = more;

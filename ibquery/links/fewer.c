@@ -117,7 +117,7 @@ static void number_families (struct fewer_search *s)
 }
 
 /* The finalizer of SplitMix64: sums of such are equal for the same numbers. */
-static uint64_t mix (uint64_t x)
+static uint64_t mix_bits (uint64_t x)
 {
     x += 0x9e3779b97f4a7c15;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
@@ -132,9 +132,9 @@ static void compare_sets (struct fewer_search *s)
     for (uint32_t h = 0; h < f->nhosts; h++) {
         const struct fabric_host *host = &f->host[h];
 
-        s->same[h] = mix ((uint64_t)s->family[h] << 32);
+        s->same[h] = mix_bits ((uint64_t)s->family[h] << 32);
         for (uint32_t e = host->first; e < host->first + host->count; e++)
-            s->same[h] += mix (s->rail[e]);
+            s->same[h] += mix_bits (s->rail[e]);
         s->sorted[h] = s->same[h];
     }
     if (f->nhosts > 0)
@@ -156,7 +156,7 @@ static size_t count_same (const struct fewer_search *s, uint32_t host)
     return end - first;
 }
 
-static void find_leaves (struct fewer_search *s)
+static void find_fewer_leaves (struct fewer_search *s)
 {
     const struct fabric *f = s->f;
     size_t *count = xcalloc (f->nhosts, sizeof (*count)), n = 0;
@@ -171,7 +171,7 @@ static void find_leaves (struct fewer_search *s)
     free (count);
 }
 
-static void find_peers (struct fewer_search *s, uint32_t host)
+static void find_fewer_peers (struct fewer_search *s, uint32_t host)
 {
     s->npeers = 0;
     s->seen[host] = host + 1;
@@ -279,8 +279,8 @@ static void place_rail (struct fewer_search *s, uint32_t rail,
     x->leaf = s->value[x->alike / 2];
 }
 
-static void add_host (struct fewer_search *s, struct rails_fewer x,
-                      struct rails_fewer **list, size_t *n)
+static void add_fewer_host (struct fewer_search *s, struct rails_fewer x,
+                            struct rails_fewer **list, size_t *n)
 {
     size_t lacks = x.usual - x.has;
     uint32_t *rail = xarray (lacks, sizeof (*rail));
@@ -315,15 +315,15 @@ size_t fewer_find (const struct fabric *f, struct rails_fewer **list)
     s.have = xcalloc (number_rails (&s), sizeof (*s.have));
     number_families (&s);
     compare_sets (&s);
-    find_leaves (&s);
+    find_fewer_leaves (&s);
     for (uint32_t h = 0; h < f->nhosts; h++) {
         struct rails_fewer x;
 
         if (s.family[h] == FABRIC_NONE)
             continue;
-        find_peers (&s, h);
+        find_fewer_peers (&s, h);
         if (has_fewer (&s, h, &x))
-            add_host (&s, x, list, &n);
+            add_fewer_host (&s, x, list, &n);
     }
     csr_clear (&s.leaves);
     csr_clear (&s.hosts);
@@ -344,8 +344,8 @@ size_t fewer_find (const struct fabric *f, struct rails_fewer **list)
  */
 
 /* The port that should be the rail: of an adapter with the host's name. */
-static uint32_t find_port (const struct fabric *f, const char *host,
-                           const char *rail)
+static uint32_t find_rail_port (const struct fabric *f, const char *host,
+                                const char *rail)
 {
     char *desc = xasprintf ("%s %.*s", host,
                             (int)(strrchr (rail, '/') - rail), rail);
@@ -404,7 +404,7 @@ char *fewer_text (const struct fabric *f, const struct rails_fewer *x)
         snprintf (others, sizeof (others), "; or it is one of those there "
                                            "whose host is not known: %s",
                   COUNTED (unnamed, "adapter"));
-    port = find_port (f, host, rail);
+    port = find_rail_port (f, host, rail);
     if (port != FABRIC_NONE)
         why = xasprintf ("%s %s is %s, where %zu of its %zu peers have it up "
                          "at %s", host, rail, state_of (&f->port[port]), x->alike,

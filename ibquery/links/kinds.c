@@ -25,7 +25,7 @@ static int compare_kinds (const struct kind_member *a,
                                       : util_compare (a->levels, b->levels);
 }
 
-static int compare_members (const void *va, const void *vb)
+static int compare_kind_members (const void *va, const void *vb)
 {
     const struct kind_member *a = va, *b = vb;
     int order = compare_kinds (a, b);
@@ -90,8 +90,8 @@ static struct kind_member member (const struct fabric *f,
 /* What is usual among links of the same levels and, unless product is NULL, of
  * the same products.
  */
-static struct kind_usual *find_usual (const struct fabric *f,
-                                      const uint32_t *product)
+static struct kind_usual *find_usual_of_kinds (const struct fabric *f,
+                                               const uint32_t *product)
 {
     struct kind_usual *usual = xarray (f->nlinks, sizeof (*usual));
     struct kind_member *v = xarray (f->nlinks, sizeof (*v));
@@ -103,7 +103,7 @@ static struct kind_usual *find_usual (const struct fabric *f,
         n += v[n].bits > 0;
     }
     if (n > 0)
-        qsort (v, n, sizeof (*v), compare_members);
+        qsort (v, n, sizeof (*v), compare_kind_members);
     for (size_t i = 0; i < n; i = end) {
         for (end = i; end < n && compare_kinds (&v[end], &v[i]) == 0; end++)
             ;
@@ -124,8 +124,8 @@ struct kinds kinds_find (const struct fabric *f)
 {
     struct kinds k = { .product = number_products (f) };
 
-    k.alike = find_usual (f, k.product);
-    k.level = find_usual (f, NULL);
+    k.alike = find_usual_of_kinds (f, k.product);
+    k.level = find_usual_of_kinds (f, NULL);
     return k;
 }
 

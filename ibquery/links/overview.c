@@ -113,7 +113,7 @@ struct rail_at {
     const char *rail;
 };
 
-static int compare_rails (const void *a, const void *b)
+static int compare_rails_by_leaf (const void *a, const void *b)
 {
     const struct rail_at *x = a, *y = b;
     int by_name = strverscmp (x->leaf->name, y->leaf->name);
@@ -139,11 +139,11 @@ static void write_rails (const struct overview *p)
             at[n++] = (struct rail_at){ &f->node[leaf], f->endpoint[e].rail };
     }
     if (n > 0)
-        qsort (at, n, sizeof (*at), compare_rails);
+        qsort (at, n, sizeof (*at), compare_rails_by_leaf);
     for (size_t i = 0, end; i < n; i = end) {
         bool first = i == 0 || at[i].leaf != at[i - 1].leaf;
 
-        for (end = i; end < n && compare_rails (&at[end], &at[i]) == 0;)
+        for (end = i; end < n && compare_rails_by_leaf (&at[end], &at[i]) == 0;)
             end++;
         leaves += first;
         if (leaves > SHOWN_MAX)
@@ -166,8 +166,8 @@ static void write_rails (const struct overview *p)
 /* Whether a cable leads from the switch at one end to the level above, or to its
  * own.
  */
-static bool leads (const struct fabric *f, size_t link, bool own, bool b_first,
-                   uint32_t *from, uint32_t *to)
+static bool is_uplink (const struct fabric *f, size_t link, bool own,
+                       bool b_first, uint32_t *from, uint32_t *to)
 {
     const struct fabric_link *l = &f->link[link];
 
@@ -184,7 +184,7 @@ static uint32_t *count_cables (const struct fabric *f, bool own)
     uint32_t *count = xcalloc (f->nnodes, sizeof (*count)), from, to;
 
     for (size_t i = 0; i < 2 * f->nlinks; i++)
-        if (leads (f, i / 2, own, i % 2, &from, &to))
+        if (is_uplink (f, i / 2, own, i % 2, &from, &to))
             count[from]++;
     return count;
 }
@@ -203,17 +203,17 @@ static size_t find_lacked (const struct fabric *f, uint32_t node, bool own,
     uint32_t from, to;
 
     for (size_t i = 0; i < 2 * f->nlinks; i++)
-        if (leads (f, i / 2, own, i % 2, &from, &to) && from == node)
+        if (is_uplink (f, i / 2, own, i % 2, &from, &to) && from == node)
             cables[to]++;
     for (size_t i = 0; i < 2 * f->nlinks; i++)
-        if (leads (f, i / 2, own, i % 2, &from, &to) && from != node
+        if (is_uplink (f, i / 2, own, i % 2, &from, &to) && from != node
             && cables[to] > 0 && !peer[from]
             && f->node[from].level == f->node[node].level) {
             peer[from] = true;
             peers++;
         }
     for (size_t i = 0; i < 2 * f->nlinks; i++)
-        if (leads (f, i / 2, own, i % 2, &from, &to) && peer[from])
+        if (is_uplink (f, i / 2, own, i % 2, &from, &to) && peer[from])
             theirs[to]++;
     *lacked = xarray (f->nnodes, sizeof (**lacked));
     for (uint32_t i = 0; i < f->nnodes; i++)
@@ -229,8 +229,8 @@ static size_t find_lacked (const struct fabric *f, uint32_t node, bool own,
 /* "; others have more to spine-3": where its cables lead, if that explains how
  * many it lacks.
  */
-static void say_lacked (const struct overview *p, uint32_t node, bool own,
-                        uint32_t lacks)
+static void append_lacking_links (const struct overview *p, uint32_t node,
+                                  bool own, uint32_t lacks)
 {
     uint32_t *lacked;
     size_t n = find_lacked (p->f, node, own, &lacked);
@@ -270,7 +270,7 @@ static void find_missing (struct overview *p, const uint32_t *count,
                          s->name, COUNTED (count[i], "cable"),
                          own ? "its own level" : "the level above", same, n,
                          usual);
-                say_lacked (p, i, own, usual - count[i]);
+                append_lacking_links (p, i, own, usual - count[i]);
                 fputc ('\n', p->fp);
             }
             advise (p, "find the cables that %s lacks", s->name);
@@ -331,8 +331,8 @@ static int compare_namesakes (const void *a, const void *b)
 }
 
 /* Say where n adapters are, sorted, that are called for one host. */
-static void tell_namesakes (struct overview *p, const struct namesake *v,
-                            size_t n)
+static void report_namesakes (struct overview *p, const struct namesake *v,
+                              size_t n)
 {
     size_t first = 0, same = 0;
 
@@ -370,7 +370,7 @@ static void find_namesakes (struct overview *p)
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && !strcmp (v[end].host, v[i].host);)
             end++;
-        tell_namesakes (p, &v[i], end - i);
+        report_namesakes (p, &v[i], end - i);
     }
     free (v);
 }

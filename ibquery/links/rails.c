@@ -55,7 +55,7 @@ uint32_t rails_leaf (const struct fabric *f, uint32_t endpoint)
 }
 
 /* Number the names of rails; list the hosts at each leaf. */
-static void find_leaves (struct rail_search *s)
+static void find_rail_leaves (struct rail_search *s)
 {
     const struct fabric *f = s->f;
     const char **name = xarray (f->nendpoints, sizeof (*name));
@@ -102,7 +102,7 @@ static bool is_at (const struct rail_search *s, uint32_t host, uint32_t leaf)
 /* Find the hosts at the leaves of a host's rails. Return how many of these are
  * compared.
  */
-static size_t find_peers (struct rail_search *s, uint32_t host)
+static size_t find_rail_peers (struct rail_search *s, uint32_t host)
 {
     const struct fabric_host *h = &s->f->host[host];
     size_t rails = 0;
@@ -126,8 +126,8 @@ static size_t find_peers (struct rail_search *s, uint32_t host)
 }
 
 /* The place of a host's rail; NULL: it has none of that name. */
-static const struct rail_place *place_of (const struct rail_search *s,
-                                          uint32_t host, uint32_t rail)
+static const struct rail_place *find_rail_place (const struct rail_search *s,
+                                                 uint32_t host, uint32_t rail)
 {
     const struct fabric_host *h = &s->f->host[host];
     uint32_t e = h->first;
@@ -138,14 +138,15 @@ static const struct rail_place *place_of (const struct rail_search *s,
 }
 
 /* Compare a rail with its peers', of a host with so many. */
-static struct rail_odd compare (struct rail_search *s, uint32_t endpoint,
-                                size_t rails)
+static struct rail_odd compare_rail_to_peers (struct rail_search *s,
+                                              uint32_t endpoint, size_t rails)
 {
     const struct rail_place *own = &s->at[endpoint];
     struct rail_odd x = { .endpoint = endpoint };
 
     for (size_t i = 0; i < s->npeers; i++) {
-        const struct rail_place *at = place_of (s, s->peer[i], own->rail);
+        const struct rail_place *at
+            = find_rail_place (s, s->peer[i], own->rail);
         size_t others
             = s->shared[s->peer[i]] - is_at (s, s->peer[i], own->leaf);
 
@@ -162,7 +163,7 @@ static struct rail_odd compare (struct rail_search *s, uint32_t endpoint,
     return x;
 }
 
-static int compare_names (const void *a, const void *b, void *arg)
+static int compare_hosts_by_name (const void *a, const void *b, void *arg)
 {
     const struct fabric_host *host = ((const struct rail_search *)arg)->f->host;
 
@@ -170,14 +171,15 @@ static int compare_names (const void *a, const void *b, void *arg)
                        host[*(const uint32_t *)b].name);
 }
 
-static void order_hosts (struct rail_search *s)
+static void order_hosts_by_name (struct rail_search *s)
 {
     const struct fabric *f = s->f;
 
     for (uint32_t h = 0; h < f->nhosts; h++)
         s->order[h] = h;
     if (f->nhosts > 0)
-        qsort_r (s->order, f->nhosts, sizeof (*s->order), compare_names, s);
+        qsort_r (s->order, f->nhosts, sizeof (*s->order), compare_hosts_by_name,
+                 s);
     for (uint32_t h = 0; h < f->nhosts; h++)
         s->position[s->order[h]] = h;
 }
@@ -192,7 +194,7 @@ static bool is_near (const struct rail_search *s, uint32_t host,
     for (size_t i = at > NEAR ? at - NEAR : 0; i < end; i++) {
         const struct rail_place *p
             = i == at ? NULL
-                      : place_of (s, s->order[i], s->at[endpoint].rail);
+                      : find_rail_place (s, s->order[i], s->at[endpoint].rail);
 
         alike += p && p->leaf == s->at[endpoint].leaf;
     }
@@ -203,8 +205,8 @@ static bool is_near (const struct rail_search *s, uint32_t host,
  * its name tells that they are where they belong, unless it does of all. Return
  * how many are left.
  */
-static size_t keep_far (const struct rail_search *s, uint32_t host,
-                        size_t rails, struct rail_odd *odd, size_t n)
+static size_t drop_rails_in_place (const struct rail_search *s, uint32_t host,
+                                   size_t rails, struct rail_odd *odd, size_t n)
 {
     size_t near = 0, kept = 0;
 
@@ -249,12 +251,12 @@ size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd)
     size_t n = 0, kept = 0, before;
 
     *odd = NULL;
-    find_leaves (&s);
-    order_hosts (&s);
+    find_rail_leaves (&s);
+    order_hosts_by_name (&s);
     s.count = xcalloc (s.nrails, sizeof (*s.count));
     for (uint32_t h = 0; h < f->nhosts; h++) {
         uint32_t first = f->host[h].first;
-        size_t rails = find_peers (&s, h);
+        size_t rails = find_rail_peers (&s, h);
 
         before = n;
         for (uint32_t e = first; e < first + f->host[h].count; e++) {
@@ -262,7 +264,7 @@ size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd)
             struct rail_odd x = { .of = 0 };
 
             if (own->rail != FABRIC_NONE)
-                x = compare (&s, e, rails);
+                x = compare_rail_to_peers (&s, e, rails);
             if (x.of == 0)
                 continue;
             s.count[own->rail].all++;
@@ -272,7 +274,8 @@ size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd)
             (*odd)[n++] = x;
         }
         if (n > before)
-            n = before + keep_far (&s, h, rails, *odd + before, n - before);
+            n = before
+                + drop_rails_in_place (&s, h, rails, *odd + before, n - before);
         for (size_t i = before; i < n; i++)
             s.count[s.at[(*odd)[i].endpoint].rail].odd++;
         for (size_t i = 0; i < s.npeers; i++)

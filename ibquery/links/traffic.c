@@ -53,8 +53,9 @@ static void add_wait (struct traffic *t, uint32_t link)
 /* Add the switch links that traffic to an endpoint may have filled, and the
  * host links that it held back.
  */
-static void add_way (struct traffic *t, const struct fabric *f,
-                     struct busy_link *busy, uint32_t to, const bool *held)
+static void add_busy_links (struct traffic *t, const struct fabric *f,
+                            struct busy_link *busy, uint32_t to,
+                            const bool *held)
 {
     const struct network *net = fabric_network (f);
     bool *seen = xcalloc (f->nlinks, sizeof (*seen));
@@ -112,7 +113,7 @@ void traffic_find (struct traffic *t, const struct fabric *f,
     }
     for (size_t i = 0; i < t->nbusy; i++)
         if (full[i] != FABRIC_NONE)
-            add_way (t, f, &t->busy[i], full[i], held);
+            add_busy_links (t, f, &t->busy[i], full[i], held);
     free (held);
     free (full);
 }

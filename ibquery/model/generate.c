@@ -300,7 +300,8 @@ struct wires {
     unsigned int *used; /* [routers] ports so far */
 };
 
-static void join (struct wires *wires, unsigned int s, unsigned int t)
+static void connect_switches (struct wires *wires, unsigned int s,
+                              unsigned int t)
 {
     wiring_cable (wires->w, s, wires->used[s]++, t, wires->used[t]++, LOCAL);
 }
@@ -318,15 +319,16 @@ static void wire_slimfly (struct wires *wires, const struct galois_field *f)
                     unsigned int other = field_add (f, y, z);
 
                     if (set >> z & 1 && y < other)
-                        join (wires, (side * q + x) * q + y,
-                              (side * q + x) * q + other);
+                        connect_switches (wires, (side * q + x) * q + y,
+                                          (side * q + x) * q + other);
                 }
     }
     for (unsigned int x = 0; x < q; x++)
         for (unsigned int m = 0; m < q; m++)
             for (unsigned int c = 0; c < q; c++)
-                join (wires, x * q + field_add (f, field_mul (f, m, x), c),
-                      (q + m) * q + c);
+                connect_switches (wires,
+                                  x * q + field_add (f, field_mul (f, m, x), c),
+                                  (q + m) * q + c);
 }
 
 struct fabric *generate_slimfly (const struct slimfly *fly,
@@ -410,7 +412,7 @@ static void draw_cables (struct draw *d)
 }
 
 /* Give each switch up to MAX_LOTS tickets for hosts, and at least `least`. */
-static size_t draw_lots (struct draw *d, unsigned int least)
+static size_t draw_host_tickets (struct draw *d, unsigned int least)
 {
     size_t lots = 0;
 
@@ -427,13 +429,13 @@ static size_t draw_lots (struct draw *d, unsigned int least)
  */
 static void draw_hosts (struct draw *d)
 {
-    size_t lots = draw_lots (d, 0);
+    size_t lots = draw_host_tickets (d, 0);
 
     for (unsigned int i = 0; i < d->hosts;) {
         size_t k;
 
         if (lots == 0)
-            lots = draw_lots (d, 1);
+            lots = draw_host_tickets (d, 1);
         k = rng_below (&d->rng, lots);
         if (d->used[d->lot[k]] == WIRING_MAX_PORTS) {
             d->lot[k] = d->lot[--lots];
@@ -498,7 +500,7 @@ static struct wiring *wire_draw (const struct draw *d, struct error *err)
                 d->at[i], wires.used[d->at[i]]++, 0
             };
         for (unsigned int c = 0; c < d->cables; c++)
-            join (&wires, d->end[c][0], d->end[c][1]);
+            connect_switches (&wires, d->end[c][0], d->end[c][1]);
     }
     free (wires.used);
     return wires.w;

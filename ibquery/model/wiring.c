@@ -57,8 +57,8 @@ struct wiring *wiring_create (const char *name, uint64_t hosts,
     return w;
 }
 
-static struct wiring_port *port_of (const struct wiring *w, unsigned int s,
-                                    unsigned int port)
+static struct wiring_port *wiring_port_at (const struct wiring *w,
+                                           unsigned int s, unsigned int port)
 {
     return &w->port[(size_t)s * w->nports + port];
 }
@@ -66,8 +66,8 @@ static struct wiring_port *port_of (const struct wiring *w, unsigned int s,
 void wiring_cable (struct wiring *w, unsigned int s, unsigned int port,
                    unsigned int t, unsigned int t_port, unsigned int cost)
 {
-    *port_of (w, s, port) = (struct wiring_port){ t, t_port, cost };
-    *port_of (w, t, t_port) = (struct wiring_port){ s, port, cost };
+    *wiring_port_at (w, s, port) = (struct wiring_port){ t, t_port, cost };
+    *wiring_port_at (w, t, t_port) = (struct wiring_port){ s, port, cost };
 }
 
 /* List the smaller ends of all cables. Return their number. */
@@ -89,7 +89,7 @@ static void remove_cable (struct wiring *w, size_t end)
     struct wiring_port *p = &w->port[end];
 
     if (p->peer >= 0)
-        port_of (w, p->peer, p->number)->peer = -1;
+        wiring_port_at (w, p->peer, p->number)->peer = -1;
     p->peer = -1;
 }
 
@@ -125,7 +125,7 @@ static int keep_largest (struct wiring *w, uint32_t *list, struct error *err)
         list[tail++] = s;
         for (size_t head = 0; head < tail; head++)
             for (uint32_t k = 0; k < w->nports; k++) {
-                int32_t peer = port_of (w, list[head], k)->peer;
+                int32_t peer = wiring_port_at (w, list[head], k)->peer;
 
                 if (peer < 0 || w->sw[peer].component != 0)
                     continue;
@@ -150,8 +150,8 @@ static int keep_largest (struct wiring *w, uint32_t *list, struct error *err)
     return best != 0 ? 0 : error_input (err, "the %s has no hosts", w->name);
 }
 
-static int prune (struct wiring *w, const struct choice *how,
-                  struct error *err)
+static int remove_random_cables (struct wiring *w, const struct choice *how,
+                                 struct error *err)
 {
     size_t size = (size_t)w->nswitches * w->nports + w->nhosts, cables;
     uint32_t *list = xarray (size, sizeof (*list));
@@ -189,7 +189,7 @@ static int number_lids (struct wiring *w, const struct choice *how,
     if (how->prune > 90)
         return error_input (err, "0 to 90 percent can be pruned, not %u",
                             how->prune);
-    if (how->prune > 0 && prune (w, how, err) < 0)
+    if (how->prune > 0 && remove_random_cables (w, how, err) < 0)
         return -1;
     if (how->lmc > FABRIC_MAX_LMC)
         return error_input (err, "an LMC is 0 to %d, not %u", FABRIC_MAX_LMC,
@@ -228,7 +228,7 @@ static void search_from (const struct wiring *w, uint32_t to,
         waiting--;
         queued[s] = false;
         for (uint32_t k = 0; k < w->nports; k++) {
-            const struct wiring_port *p = port_of (w, s, k);
+            const struct wiring_port *p = wiring_port_at (w, s, k);
             unsigned int next = distance[s] + p->cost;
 
             if (p->peer < 0 || distance[p->peer] <= next)
@@ -253,7 +253,7 @@ static unsigned int nth (uint64_t set, unsigned int n)
     return lowest (set);
 }
 
-static uint8_t *entry (const struct wiring *w, uint32_t s, uint32_t lid)
+static uint8_t *lft_entry (const struct wiring *w, uint32_t s, uint32_t lid)
 {
     return &w->lft[(size_t)s * (w->lids + 1) + lid];
 }
@@ -261,7 +261,7 @@ static uint8_t *entry (const struct wiring *w, uint32_t s, uint32_t lid)
 /* Search from every switch: routes to it, and the sets of ports on cheapest
  * paths to leaves.
  */
-static void route_switches (struct wiring *w, uint64_t *set)
+static void compute_switch_routes (struct wiring *w, uint64_t *set)
 {
     uint16_t *distance = xarray (w->nswitches, sizeof (*distance));
     uint32_t *queue = xarray (w->nswitches, sizeof (*queue));
@@ -278,7 +278,7 @@ static void route_switches (struct wiring *w, uint64_t *set)
             uint64_t good = 0;
 
             for (uint32_t k = 0; w->sw[s].lid != 0 && k < w->nports; k++) {
-                const struct wiring_port *p = port_of (w, s, k);
+                const struct wiring_port *p = wiring_port_at (w, s, k);
 
                 if (p->peer >= 0
                     && distance[p->peer] + p->cost == distance[s])
@@ -287,10 +287,10 @@ static void route_switches (struct wiring *w, uint64_t *set)
             if (leaf >= 0)
                 set[(size_t)leaf * w->nswitches + s] = good;
             if (good != 0)
-                *entry (w, s, w->sw[to].lid)
+                *lft_entry (w, s, w->sw[to].lid)
                     = nth (good, to % __builtin_popcountll (good)) + 1;
         }
-        *entry (w, to, w->sw[to].lid) = 0;
+        *lft_entry (w, to, w->sw[to].lid) = 0;
     }
     free (distance);
     free (queue);
@@ -300,9 +300,10 @@ static void route_switches (struct wiring *w, uint64_t *set)
 /* Pick the port of switch s, from those in set, for the LID of a host that is
  * `lid` after its first. used: destinations by port of s.
  */
-static unsigned int pick (const struct choice *how, struct rng *rng,
-                          const struct wiring_switch *sw, const uint32_t *used,
-                          uint32_t host, unsigned int lid, uint64_t set)
+static unsigned int pick_output_port (const struct choice *how, struct rng *rng,
+                                      const struct wiring_switch *sw,
+                                      const uint32_t *used, uint32_t host,
+                                      unsigned int lid, uint64_t set)
 {
     unsigned int best = lowest (set), wanted = 0;
     uint64_t from;
@@ -339,7 +340,7 @@ static void route (struct wiring *w, const struct choice *how)
             w->sw[w->host[i].at].leaf = leaves++;
     set = xarray (leaves * w->nswitches, sizeof (*set));
     w->lft = memset (xarray (tables, 1), LFT_NO_ROUTE, tables);
-    route_switches (w, set);
+    compute_switch_routes (w, set);
     rng_seed (&rng, how->seed);
     for (uint32_t i = 0; i < w->nhosts; i++)
         order[i] = i;
@@ -358,10 +359,10 @@ static void route (struct wiring *w, const struct choice *how)
                 if (w->sw[s].lid == 0)
                     continue;
                 if (s != h->at)
-                    port = pick (how, &rng, &w->sw[s], of, order[i], lid,
-                                 set[leaf * w->nswitches + s]);
+                    port = pick_output_port (how, &rng, &w->sw[s], of, order[i],
+                                             lid, set[leaf * w->nswitches + s]);
                 of[port]++;
-                *entry (w, s, h->lid + lid) = port + 1;
+                *lft_entry (w, s, h->lid + lid) = port + 1;
             }
         }
     }
@@ -376,8 +377,9 @@ static uint64_t first_guid (const struct choice *how)
     return 0x0002c90000000000 + ((uint64_t)how->subnet << 25);
 }
 
-static int add_switches (const struct wiring *w, const struct choice *how,
-                         struct fabric *f, struct error *err)
+static int add_wiring_switches (const struct wiring *w,
+                                const struct choice *how, struct fabric *f,
+                                struct error *err)
 {
     for (uint32_t s = 0; s < w->nswitches; s++) {
         struct wiring_switch *n = &w->sw[s];
@@ -391,7 +393,7 @@ static int add_switches (const struct wiring *w, const struct choice *how,
         snprintf (desc, sizeof (desc), "s%u-%04u", n->group, n->number);
         node = fabric_add_node (f, guid, NODE_SWITCH, w->nports, desc, err);
         if (node < 0 || fabric_set_switch_lid (f, node, n->lid, err) < 0
-            || fabric_set_lft (f, node, entry (w, s, 0), w->lids, err) < 0)
+            || fabric_set_lft (f, node, lft_entry (w, s, 0), w->lids, err) < 0)
             return -1;
         n->index = node;
         f->node[node].spread = how->spread;
@@ -399,8 +401,8 @@ static int add_switches (const struct wiring *w, const struct choice *how,
     return 0;
 }
 
-static int add_hosts (const struct wiring *w, const struct choice *how,
-                      struct fabric *f, struct error *err)
+static int add_wiring_hosts (const struct wiring *w, const struct choice *how,
+                             struct fabric *f, struct error *err)
 {
     int width = w->nhosts / w->rails > 9999 ? 5 : 4;
 
@@ -468,8 +470,9 @@ static struct fabric *make_fabric (struct wiring *w, const struct choice *how,
     fabric_set_source (f, source, 0);
     if (how->subnet > 0)
         f->subnet = 0xfe80000000000000 + how->subnet;
-    if (add_switches (w, how, f, err) == 0 && add_hosts (w, how, f, err) == 0
-        && add_cables (w, f, err) == 0 && fabric_finish (f, err) == 0)
+    if (add_wiring_switches (w, how, f, err) == 0
+        && add_wiring_hosts (w, how, f, err) == 0 && add_cables (w, f, err) == 0
+        && fabric_finish (f, err) == 0)
         return f;
     fabric_destroy (f);
     return NULL;

@@ -45,13 +45,13 @@ struct counter_reading {
     uint32_t *agent_of; /* of each port of the counters */
 };
 
-static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
-                      struct error *err);
+static int on_counter_answer (void *arg, uint64_t cookie,
+                              const struct mads_answer *a, struct error *err);
 
 /* cookie: the agent's index, or that of the port among the counters. */
-static void ask (struct counter_reading *x, const struct agent *a,
-                 enum mads_class class, uint16_t attr, uint32_t mod,
-                 uint64_t cookie)
+static void request_counters (struct counter_reading *x, const struct agent *a,
+                              enum mads_class class, uint16_t attr,
+                              uint32_t mod, uint64_t cookie)
 {
     mads_get (x->m, &(struct mads_request){
                         .class = class,
@@ -59,7 +59,7 @@ static void ask (struct counter_reading *x, const struct agent *a,
                         .mod = class == MADS_PERF ? 0 : mod,
                         .select = class == MADS_PERF ? mod : 0,
                         .to = &a->to,
-                        .fn = on_answer,
+                        .fn = on_counter_answer,
                         .arg = x,
                         .cookie = cookie,
                     });
@@ -72,11 +72,12 @@ static void ask_ports (struct counter_reading *x, const struct agent *a)
         unsigned int num = x->c->port[i].port;
 
         if (!a->caps.extended_errors)
-            ask (x, a, MADS_PERF, ATTR_COUNTERS, num, i);
+            request_counters (x, a, MADS_PERF, ATTR_COUNTERS, num, i);
         if (a->caps.extended)
-            ask (x, a, MADS_PERF, ATTR_COUNTERS_EXTENDED, num, i);
+            request_counters (x, a, MADS_PERF, ATTR_COUNTERS_EXTENDED, num, i);
         if (a->fec)
-            ask (x, a, MADS_BY_LID, ATTR_PORT_INFO_EXTENDED, num, i);
+            request_counters (x, a, MADS_BY_LID, ATTR_PORT_INFO_EXTENDED, num,
+                              i);
     }
 }
 
@@ -93,8 +94,8 @@ static int check_node (const struct fabric_node *n, const struct agent *a,
                         now->guid);
 }
 
-static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *an,
-                      struct error *err)
+static int on_counter_answer (void *arg, uint64_t cookie,
+                              const struct mads_answer *an, struct error *err)
 {
     struct counter_reading *x = arg;
     struct agent *a = &x->agent[cookie];
@@ -106,12 +107,13 @@ static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *an,
         if (!data)
             return 0;
         now = attr_node (data);
-        ask (x, a, MADS_BY_LID, ATTR_PORT_INFO, a->port, cookie);
+        request_counters (x, a, MADS_BY_LID, ATTR_PORT_INFO, a->port, cookie);
         return check_node (&x->f->node[a->node], a, &now, err);
     case ATTR_PORT_INFO:
         a->fec = data && rates_cap_mask (data) & CAP_MASK2
                  && get16 (data + PORT_INFO_CAPS2) & CAP2_EXTENDED;
-        ask (x, a, MADS_PERF, ATTR_CLASS_PORT_INFO, a->port, cookie);
+        request_counters (x, a, MADS_PERF, ATTR_CLASS_PORT_INFO, a->port,
+                          cookie);
         return 0;
     case ATTR_CLASS_PORT_INFO:
         if (data)
@@ -133,7 +135,7 @@ static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *an,
 }
 
 /* List the ports that have a cable, and the agents that answer for them. */
-static int list_ports (struct counter_reading *x, struct error *err)
+static int list_counter_ports (struct counter_reading *x, struct error *err)
 {
     for (const struct fabric_port *p = x->f->port;
          p < x->f->port + x->f->nports; p++) {
@@ -171,12 +173,13 @@ struct counters *collect (struct mads *m, const struct fabric *f,
         .agent = xarray (f->nports, sizeof (*x.agent)),
         .agent_of = xarray (f->nports, sizeof (*x.agent_of)),
     };
-    int rc = list_ports (&x, err);
+    int rc = list_counter_ports (&x, err);
 
     c->time = time (NULL);
     for (size_t i = 0; rc == 0 && i < x.nagents; i++)
         if (x.agent[i].to.lid != 0)
-            ask (&x, &x.agent[i], MADS_BY_LID, ATTR_NODE_INFO, 0, i);
+            request_counters (&x, &x.agent[i], MADS_BY_LID, ATTR_NODE_INFO, 0,
+                              i);
     if (rc == 0)
         rc = mads_run (m, err);
     c->lasted = time (NULL) - c->time + 1;

@@ -40,7 +40,7 @@ struct hush {
     int saved, mem;
 };
 
-static void hush_begin (struct hush *h)
+static void begin_stderr_capture (struct hush *h)
 {
     fflush (stderr);
     h->saved = fcntl (STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -50,7 +50,7 @@ static void hush_begin (struct hush *h)
 }
 
 /* Restore stderr; text gets the last line that was written, or "". */
-static void hush_end (struct hush *h, char text[NOISE_MAX])
+static void end_stderr_capture (struct hush *h, char text[NOISE_MAX])
 {
     ssize_t n = 0;
     off_t size;
@@ -86,7 +86,7 @@ static bool is_active (const umad_port_t *port)
     return port->state == STATE_ACTIVE && port->base_lid != 0;
 }
 
-static struct device_port name_of (const umad_port_t *port)
+static struct device_port umad_device_port (const umad_port_t *port)
 {
     struct device_port p = { .port = port->portnum,
                              .subnet = be64toh (port->gid_prefix) };
@@ -106,18 +106,18 @@ static int choose_port (const char *ca, int number, struct device_port *used,
 
     if (ca && strlen (ca) >= UMAD_CA_NAME_LEN)
         return error_world (err, "no InfiniBand device is called %s", ca);
-    hush_begin (&hush);
+    begin_stderr_capture (&hush);
     rc = umad_init ();
     if (rc >= 0)
         rc = umad_get_port (ca, number, &port);
-    hush_end (&hush, noise);
+    end_stderr_capture (&hush, noise);
     if (rc < 0)
         return error_world (err,
                             "no InfiniBand device: %s%s%.0d has no umad "
                             "device",
                             ca ? ca : "this machine", number ? " port " : "",
                             number);
-    *used = name_of (&port);
+    *used = umad_device_port (&port);
     if (!is_infiniband (&port))
         rc = error_world (err, "no InfiniBand device: %s port %d is %s",
                           used->ca, used->port, port.link_layer);
@@ -147,17 +147,17 @@ struct device_port *device_ports (size_t *n, struct error *err)
     int cas;
 
     *n = 0;
-    hush_begin (&hush);
+    begin_stderr_capture (&hush);
     cas = umad_init () < 0 ? 0 : umad_get_cas_names (ca, UMAD_MAX_DEVICES);
     for (int i = 0; i < cas; i++)
         for (int number = 1; number <= UMAD_CA_MAX_PORTS; number++) {
             if (umad_get_port (ca[i], number, &port) < 0)
                 continue;
             if (is_infiniband (&port) && is_active (&port) && *n < max)
-                v[(*n)++] = name_of (&port);
+                v[(*n)++] = umad_device_port (&port);
             umad_release_port (&port);
         }
-    hush_end (&hush, noise);
+    end_stderr_capture (&hush, noise);
     if (*n == 0) {
         error_world (err, "no port of this machine is active in InfiniBand");
         free (v);
@@ -257,9 +257,9 @@ struct mads *device_open (const char *ca, int port,
     d->fd = -1;
     memset (d->agent, 0xff, sizeof (d->agent));
     if (choose_port (ca, port, &d->name, err) == 0) {
-        hush_begin (&hush);
+        begin_stderr_capture (&hush);
         d->fd = umad_open_port (d->name.ca, d->name.port);
-        hush_end (&hush, noise);
+        end_stderr_capture (&hush, noise);
         if (d->fd < 0)
             error_world (err,
                          "cannot open the umad device of %s port %d%s: %s",

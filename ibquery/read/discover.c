@@ -40,8 +40,8 @@ struct steady_sm {
 };
 
 /* The answer of the local port, or of the subnet manager. */
-static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
-                      struct error *err)
+static int on_sm_answer (void *arg, uint64_t cookie,
+                         const struct mads_answer *a, struct error *err)
 {
     struct steady_sm *sm = arg;
 
@@ -67,7 +67,7 @@ static int ask_sm (struct mads *m, struct steady_sm *sm, struct error *err)
         .class = MADS_DIRECTED,
         .attr = ATTR_PORT_INFO,
         .to = &sm->to,
-        .fn = on_answer,
+        .fn = on_sm_answer,
         .arg = sm,
     };
 
@@ -87,8 +87,8 @@ static int ask_sm (struct mads *m, struct steady_sm *sm, struct error *err)
 /* Read SMInfo three times, pause_ms apart. Return 1 if the subnet manager sends
  * nothing, or one answer per question; 0 if not; -1 with err.
  */
-static int is_quiet (struct mads *m, unsigned int pause_ms,
-                     struct steady_sm *sm, struct error *err)
+static int is_sm_quiet (struct mads *m, unsigned int pause_ms,
+                        struct steady_sm *sm, struct error *err)
 {
     struct steady_sm seen[3];
 
@@ -113,12 +113,12 @@ static int is_quiet (struct mads *m, unsigned int pause_ms,
 static int wait_for_sm (struct mads *m, struct steady_sm *sm,
                         struct error *err)
 {
-    int quiet = is_quiet (m, 0, sm, err);
+    int quiet = is_sm_quiet (m, 0, sm, err);
 
     for (int waited = 0;
          quiet == 0 && sm->guid != 0 && waited < SM_WAIT_MS;
          waited += 2 * SM_QUIET_MS)
-        quiet = is_quiet (m, SM_QUIET_MS, sm, err);
+        quiet = is_sm_quiet (m, SM_QUIET_MS, sm, err);
     return quiet;
 }
 
@@ -148,7 +148,7 @@ static bool groups_differ (const struct fabric_node *a,
 /* Values that the hash leaves out are compared as well: a lost NodeDescription
  * must not rename a host.
  */
-static bool same (const struct fabric *a, const struct fabric *b)
+static bool is_same_fabric (const struct fabric *a, const struct fabric *b)
 {
     if (strcmp (a->hash, b->hash) != 0)
         return false;
@@ -250,7 +250,7 @@ done:
 }
 
 /* Whether to try another pass, after a pause. The last one may have failed. */
-static bool again (struct mads *m, int pass, struct error *err)
+static bool wait_for_next_pass (struct mads *m, int pass, struct error *err)
 {
     unsigned int ms = PAUSE_MS << pass;
 
@@ -274,12 +274,12 @@ struct fabric *steady_read (struct mads *m, const char *source,
             failed = true;
             continue;
         }
-        equal = before && same (before, f) ? equal + 1 : 1;
+        equal = before && is_same_fabric (before, f) ? equal + 1 : 1;
         fabric_destroy (before);
         if ((o.sure && !o.stale) || equal >= (o.stale ? STALE_PASSES : 2))
             return f;
         before = f;
-    } while (!o.final && again (m, pass++, err));
+    } while (!o.final && wait_for_next_pass (m, pass++, err));
     fabric_destroy (before);
     if (!failed)
         error_world (err, "the fabric changes while it is read: no two of %d "

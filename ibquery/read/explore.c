@@ -79,14 +79,15 @@ static int missing (const struct explored_node *n, uint32_t mod,
                : node_error (n, err, "%s did not arrive", what);
 }
 
-static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
-                      struct error *err);
+static int on_explore_answer (void *arg, uint64_t cookie,
+                              const struct mads_answer *a, struct error *err);
 
 /* tries 0: as often as the options say. For NodeInfo, mod is the port that
  * leads to the node.
  */
-static void ask (struct explore *e, uint32_t node, const struct mads_to *to,
-                 enum attr attr, uint32_t mod, uint8_t tries)
+static void request_node_attr (struct explore *e, uint32_t node,
+                               const struct mads_to *to, enum attr attr,
+                               uint32_t mod, uint8_t tries)
 {
     mads_get (e->mads, &(struct mads_request){
                            .class = MADS_DIRECTED,
@@ -95,7 +96,7 @@ static void ask (struct explore *e, uint32_t node, const struct mads_to *to,
                            .tries = tries,
                            .optional = attr == ATTR_ADAPTIVE && tries > 0,
                            .to = to,
-                           .fn = on_answer,
+                           .fn = on_explore_answer,
                            .arg = e,
                            .cookie = (uint64_t)node << 32 | mod,
                        });
@@ -116,15 +117,15 @@ int explore_ahead (struct explore *e, uint32_t node, unsigned int num,
     p->ahead = xarray (1, sizeof (*p->ahead));
     *p->ahead = n->to;
     p->ahead->path[++p->ahead->hops] = (uint8_t)num;
-    ask (e, node, p->ahead, ATTR_NODE_INFO, num, 0);
+    request_node_attr (e, node, p->ahead, ATTR_NODE_INFO, num, 0);
     return 0;
 }
 
 /* Ask for the node at the far end of a port that is up. No route leads through
  * adapters other than the local one.
  */
-static int go_ahead (struct explore *e, uint32_t node, unsigned int num,
-                     struct error *err)
+static int request_far_node (struct explore *e, uint32_t node, unsigned int num,
+                             struct error *err)
 {
     const struct explored_node *n = e->node[node];
 
@@ -148,7 +149,7 @@ static void ask_port (struct explore *e, uint32_t node,
     struct explored_port *p = &e->node[node]->port[num];
 
     if (!p->asked)
-        ask (e, node, to, ATTR_PORT_INFO, num, 0);
+        request_node_attr (e, node, to, ATTR_PORT_INFO, num, 0);
     p->asked = true;
 }
 
@@ -166,7 +167,7 @@ void explore_block (struct explore *e, uint32_t node, unsigned int block)
     if (n->block[block] != EXPLORE_NOT_ASKED)
         return;
     n->block[block] = EXPLORE_ASKED;
-    ask (e, node, &n->to, ATTR_LFT, block, 0);
+    request_node_attr (e, node, &n->to, ATTR_LFT, block, 0);
 }
 
 static void ask_adaptive (struct explore *e, uint32_t node, uint8_t tries)
@@ -175,7 +176,7 @@ static void ask_adaptive (struct explore *e, uint32_t node, uint8_t tries)
 
     if (n->table != EXPLORE_NOT_ASKED && n->info.vendor == VENDOR_NVIDIA
         && !n->spread.known)
-        ask (e, node, &n->to, ATTR_ADAPTIVE, 0, tries);
+        request_node_attr (e, node, &n->to, ATTR_ADAPTIVE, 0, tries);
 }
 
 void explore_table (struct explore *e, uint32_t node)
@@ -185,7 +186,7 @@ void explore_table (struct explore *e, uint32_t node)
     if (n->table != EXPLORE_NOT_ASKED)
         return;
     n->table = EXPLORE_ASKED;
-    ask (e, node, &n->to, ATTR_SWITCH_INFO, 0, 0);
+    request_node_attr (e, node, &n->to, ATTR_SWITCH_INFO, 0, 0);
     ask_adaptive (e, node, ADAPTIVE_TRIES);
 }
 
@@ -210,8 +211,9 @@ static int take_table (struct explore *e, uint32_t node,
 }
 
 /* A switch's second SwitchInfo, for explore_look. */
-static void look_again (struct explore *e, const struct explored_node *n,
-                        const uint8_t *data)
+static void check_switch_moved (struct explore *e,
+                                const struct explored_node *n,
+                                const uint8_t *data)
 {
     struct switch_attr now = { 0 };
 
@@ -225,8 +227,8 @@ static int on_node_info (struct explore *e, uint64_t cookie,
                          const uint8_t *data, unsigned int status,
                          struct error *err);
 
-static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
-                      struct error *err)
+static int on_explore_answer (void *arg, uint64_t cookie,
+                              const struct mads_answer *a, struct error *err)
 {
     struct explore *e = arg;
     uint32_t node = cookie >> 32, mod = (uint32_t)cookie;
@@ -244,7 +246,7 @@ static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
         return 0;
     }
     if (a->attr == ATTR_SWITCH_INFO && n->table == EXPLORE_HERE) {
-        look_again (e, n, a->data);
+        check_switch_moved (e, n, a->data);
         return 0;
     }
     if (!a->data)
@@ -254,7 +256,7 @@ static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
         return take_table (e, node, attr_switch (a->data), err);
     case ATTR_PORT_INFO:
         set_port (&n->port[mod], a->data);
-        return go_ahead (e, node, mod, err);
+        return request_far_node (e, node, mod, err);
     case ATTR_NODE_DESC:
         set_desc (n, a->data);
         return 0;
@@ -289,7 +291,7 @@ static void ask_node (struct explore *e, uint32_t node)
     unsigned int last = e->on_demand ? 0 : n->info.nports;
 
     if (!n->described)
-        ask (e, node, &n->to, ATTR_NODE_DESC, 0, 0);
+        request_node_attr (e, node, &n->to, ATTR_NODE_DESC, 0, 0);
     if (!explored_is_switch (n))
         return;
     if (!e->on_demand && !e->no_tables)
@@ -298,8 +300,9 @@ static void ask_node (struct explore *e, uint32_t node)
         ask_port (e, node, &n->to, i);
 }
 
-static uint32_t add_node (struct explore *e, const struct node_attr *info,
-                          const struct mads_to *to)
+static uint32_t add_explored_node (struct explore *e,
+                                   const struct node_attr *info,
+                                   const struct mads_to *to)
 {
     struct explored_node *n = xcalloc (1, sizeof (*n));
 
@@ -322,8 +325,9 @@ static bool is_plausible (const struct node_attr *info)
 }
 
 /* The node that answered; it is added if it is new. */
-static int64_t arrive (struct explore *e, const struct node_attr *info,
-                       const struct mads_to *to, struct error *err)
+static int64_t find_or_add_node (struct explore *e,
+                                 const struct node_attr *info,
+                                 const struct mads_to *to, struct error *err)
 {
     uint32_t node = map_find (&e->by_guid, info->guid);
     struct explored_node *n;
@@ -338,7 +342,7 @@ static int64_t arrive (struct explore *e, const struct node_attr *info,
     if (node == EXPLORE_NONE) {
         if (e->nnodes == FABRIC_MAX_NODES)
             return error_world (err, "more than %d nodes", FABRIC_MAX_NODES);
-        node = add_node (e, info, to);
+        node = add_explored_node (e, info, to);
         ask_node (e, node);
     }
     n = e->node[node];
@@ -352,8 +356,9 @@ static int64_t arrive (struct explore *e, const struct node_attr *info,
     return node;
 }
 
-static int join (struct explore *e, uint32_t a, unsigned int a_num, uint32_t b,
-                 unsigned int b_num, struct error *err)
+static int connect_explored_ports (struct explore *e, uint32_t a,
+                                   unsigned int a_num, uint32_t b,
+                                   unsigned int b_num, struct error *err)
 {
     struct explored_port *pa = &e->node[a]->port[a_num];
     struct explored_port *pb = &e->node[b]->port[b_num];
@@ -413,11 +418,12 @@ static int on_node_info (struct explore *e, uint64_t cookie,
                    : 0;
     }
     info = attr_node (data);
-    node = arrive (e, &info, own ? &e->self : from->port[num].ahead, err);
+    node = find_or_add_node (e, &info, own ? &e->self : from->port[num].ahead,
+                             err);
     return node < 0 ? -1
            : own    ? 0
-                    : join (e, cookie >> 32, num, (uint32_t)node,
-                            info.local_port, err);
+                 : connect_explored_ports (e, cookie >> 32, num, (uint32_t)node,
+                                           info.local_port, err);
 }
 
 /*
@@ -489,7 +495,7 @@ static int64_t take_netdisc (void *arg, FILE *fp)
             || map_find (&e->by_guid, info.guid) != EXPLORE_NONE
             || from.to.hops > MADS_HOPS || (i == 0) != (from.to.hops == 0))
             return (int64_t)answer.mads;
-        add_node (e, &info, &from.to);
+        add_explored_node (e, &info, &from.to);
         n = e->node[i];
         if (!is_zero (from.desc))
             set_desc (n, from.desc);
@@ -532,7 +538,7 @@ static void ask_adapter (struct explore *e, uint32_t node, unsigned int num)
 }
 
 /* Queue requests for what the library has left out, and for the tables. */
-static int complete (struct explore *e, struct error *err)
+static int queue_missing_requests (struct explore *e, struct error *err)
 {
     for (uint32_t i = 0; i < e->nnodes; i++) {
         const struct explored_node *n = e->node[i];
@@ -540,7 +546,7 @@ static int complete (struct explore *e, struct error *err)
         ask_node (e, i);
         for (unsigned int k = 1; k <= n->info.nports; k++)
             if (n->port[k].known) {
-                if (go_ahead (e, i, k, err) < 0)
+                if (request_far_node (e, i, k, err) < 0)
                     return -1;
             } else if (!explored_is_switch (n) && n->port[k].guid != 0)
                 ask_adapter (e, i, k);
@@ -555,12 +561,12 @@ int explore_all (struct explore *e, struct error *err)
 
     mads_netdisc (e->mads, take_netdisc, &t);
     if (t.sound) {
-        if (complete (e, err) < 0)
+        if (queue_missing_requests (e, err) < 0)
             return -1;
     } else {
         explore_clear (e);
         e->no_tables = no_tables;
-        ask (e, 0, &e->self, ATTR_NODE_INFO, 0, 0);
+        request_node_attr (e, 0, &e->self, ATTR_NODE_INFO, 0, 0);
     }
     return explore_run (e, err) < 0 ? -1 : groups_read (e, err);
 }
@@ -569,7 +575,7 @@ int explore_start (struct explore *e, struct error *err)
 {
     e->on_demand = true;
     if (e->nnodes == 0)
-        ask (e, 0, &e->self, ATTR_NODE_INFO, 0, 0);
+        request_node_attr (e, 0, &e->self, ATTR_NODE_INFO, 0, 0);
     return explore_run (e, err);
 }
 
@@ -578,7 +584,7 @@ int explore_look (struct explore *e, struct error *err)
     e->moved = e->pending = false;
     for (uint32_t i = 0; i < e->nnodes; i++)
         if (e->node[i]->table == EXPLORE_HERE)
-            ask (e, i, &e->node[i]->to, ATTR_SWITCH_INFO, 0, 0);
+            request_node_attr (e, i, &e->node[i]->to, ATTR_SWITCH_INFO, 0, 0);
     return mads_run (e->mads, err) < 0 ? -1 : !e->moved;
 }
 
@@ -587,7 +593,8 @@ int explore_look (struct explore *e, struct error *err)
  */
 
 /* Whether a port has a cable that belongs to the result. */
-static bool leads (const struct explore *e, const struct explored_port *p)
+static bool is_cable_kept (const struct explore *e,
+                           const struct explored_port *p)
 {
     return p->far != EXPLORE_NONE && (!e->part || p->used);
 }
@@ -609,9 +616,9 @@ static struct port_rates rates_at (const struct explored_node *n,
     return rates;
 }
 
-static int put_port (struct fabric *f, uint32_t node,
-                     const struct explored_node *n, unsigned int num,
-                     struct error *err)
+static int put_explored_port (struct fabric *f, uint32_t node,
+                              const struct explored_node *n, unsigned int num,
+                              struct error *err)
 {
     const struct explored_port *p = &n->port[num];
     struct fabric_port *to = fabric_port_at (f, node, num, err);
@@ -630,8 +637,9 @@ static int put_port (struct fabric *f, uint32_t node,
                                   p->info.lmc, err);
 }
 
-static int put_switch (struct fabric *f, uint32_t node,
-                       const struct explored_node *n, struct error *err)
+static int put_explored_switch (struct fabric *f, uint32_t node,
+                                const struct explored_node *n,
+                                struct error *err)
 {
     bool here = n->table == EXPLORE_HERE;
 
@@ -646,7 +654,7 @@ static int put_switch (struct fabric *f, uint32_t node,
 }
 
 /* The LMC of adapters, which a subnet manager gives to all. */
-static unsigned int find_lmc (const struct explore *e)
+static unsigned int find_adapter_lmc (const struct explore *e)
 {
     unsigned int lmc = 0;
 
@@ -667,7 +675,7 @@ static int put_mute (struct fabric *f, const struct explore *e,
                      const struct explored_node *n, unsigned int num,
                      struct error *err)
 {
-    size_t lids = 0, host = (size_t)1 << find_lmc (e);
+    size_t lids = 0, host = (size_t)1 << find_adapter_lmc (e);
 
     for (size_t lid = 1; n->lft && lid <= n->sw.top; lid++)
         lids += n->lft[lid] == num;
@@ -690,8 +698,9 @@ static int put_mute (struct fabric *f, const struct explore *e,
 /* Add what is known of a node but its cables. Warn if a port is up but its far
  * end is not known.
  */
-static int put_node (struct fabric *f, uint32_t node, const struct explore *e,
-                     const struct explored_node *n, struct error *err)
+static int put_explored_node (struct fabric *f, uint32_t node,
+                              const struct explore *e,
+                              const struct explored_node *n, struct error *err)
 {
     f->node[node].system = n->info.system_guid;
     f->node[node].vendor = n->info.vendor;
@@ -699,8 +708,8 @@ static int put_node (struct fabric *f, uint32_t node, const struct explore *e,
     for (unsigned int i = 1; i <= n->info.nports; i++) {
         const struct explored_port *p = &n->port[i];
 
-        if (leads (e, p)) {
-            if (put_port (f, node, n, i, err) < 0)
+        if (is_cable_kept (e, p)) {
+            if (put_explored_port (f, node, n, i, err) < 0)
                 return error_prefix (err, "%s", n->desc);
         } else if (p->mute) {
             if (put_mute (f, e, n, i, err) < 0)
@@ -712,7 +721,7 @@ static int put_node (struct fabric *f, uint32_t node, const struct explore *e,
                          fabric_type_name (n->info.type), n->desc,
                          n->info.guid, i);
     }
-    return explored_is_switch (n) ? put_switch (f, node, n, err) : 0;
+    return explored_is_switch (n) ? put_explored_switch (f, node, n, err) : 0;
 }
 
 static int put_cables (struct fabric *f, uint32_t node,
@@ -724,7 +733,7 @@ static int put_cables (struct fabric *f, uint32_t node,
         struct rates rate;
         uint32_t far;
 
-        if (!leads (e, p))
+        if (!is_cable_kept (e, p))
             continue;
         far = fabric_find_node (f, e->node[p->far]->info.guid);
         if (far == node && p->far_port == i)
@@ -793,7 +802,7 @@ struct fabric *explore_fabric (const struct explore *e, const char *source,
 
             if (node != FABRIC_NONE
                 && (cables ? put_cables (f, node, e, n, err)
-                           : put_node (f, node, e, n, err)) < 0)
+                           : put_explored_node (f, node, e, n, err)) < 0)
                 goto error;
         }
     put_groups (f, e);

@@ -57,7 +57,8 @@ void groups_destroy (struct explored_groups *g)
     }
 }
 
-static bool has_cable (const struct explored_node *n, unsigned int num)
+static bool explored_port_has_cable (const struct explored_node *n,
+                                     unsigned int num)
 {
     return num >= 1 && num <= n->info.nports
            && n->port[num].far != EXPLORE_NONE;
@@ -79,11 +80,11 @@ static bool ask_levels (struct explore *e, struct explored_node *n,
 {
     struct explored_port *p = &n->port[out];
 
-    if (!has_cable (n, out))
+    if (!explored_port_has_cable (n, out))
         return false;
     if (what < 2) {
         for (unsigned int in = 1; in <= n->info.nports; in++)
-            if (in != out && has_cable (n, in)
+            if (in != out && explored_port_has_cable (n, in)
                 && leads_to_switch (e, n, in) == (what == 1)) {
                 r->mod = in << 8 | out;
                 return true;
@@ -101,8 +102,8 @@ static bool ask_levels (struct explore *e, struct explored_node *n,
     return true;
 }
 
-static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
-                      struct error *err);
+static int on_groups_answer (void *arg, uint64_t cookie,
+                             const struct mads_answer *a, struct error *err);
 
 /* Ask a question of a list. False if it need not be asked. */
 static bool ask_one (struct explore *e, uint32_t node, enum list list,
@@ -119,7 +120,7 @@ static bool ask_one (struct explore *e, uint32_t node, enum list list,
         .mod = i,
         .optional = true,
         .to = &n->to,
-        .fn = on_answer,
+        .fn = on_groups_answer,
         .arg = e,
         .cookie = (uint64_t)list << 62 | (uint64_t)i << 32 | node,
     };
@@ -136,7 +137,8 @@ static bool ask_one (struct explore *e, uint32_t node, enum list list,
 }
 
 /* Ask the next question of a list, if there is one. */
-static void ask (struct explore *e, uint32_t node, enum list list)
+static void request_next_in_list (struct explore *e, uint32_t node,
+                                  enum list list)
 {
     struct groups_list *l = &e->node[node]->groups->list[list];
 
@@ -147,12 +149,12 @@ static void ask (struct explore *e, uint32_t node, enum list list)
     }
 }
 
-static void begin (struct explore *e, uint32_t node, enum list list,
-                   uint32_t end)
+static void begin_list_requests (struct explore *e, uint32_t node,
+                                 enum list list, uint32_t end)
 {
     e->node[node]->groups->list[list].end = end;
     for (int i = 0; i < AT_ONCE; i++)
-        ask (e, node, list);
+        request_next_in_list (e, node, list);
 }
 
 struct spread_entry groups_entry (const uint8_t data[GROUPS_ENTRY])
@@ -192,11 +194,12 @@ static void take_private (struct explored_node *n, uint32_t i,
     for (unsigned int k = 0; k < BLOCK_PORTS * SPREAD_LEVELS; k++)
         n->spread.private_lfts
             |= data[k] != 0
-               && has_cable (n, (i - 1) * BLOCK_PORTS + k / SPREAD_LEVELS);
+               && explored_port_has_cable (n, (i - 1) * BLOCK_PORTS
+                                                  + k / SPREAD_LEVELS);
 }
 
-static void take_levels (struct explore *e, struct explored_node *n,
-                         uint32_t i, const uint8_t *data)
+static void take_port_levels (struct explore *e, struct explored_node *n,
+                              uint32_t i, const uint8_t *data)
 {
     static const uint8_t last_vl[] = { 14, 0, 1, 3, 7, 14 };
     struct explored_port *p = &n->port[i / PER_PORT + 1];
@@ -210,8 +213,8 @@ static void take_levels (struct explore *e, struct explored_node *n,
             p->dropped |= 1U << level;
 }
 
-static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
-                      struct error *err)
+static int on_groups_answer (void *arg, uint64_t cookie,
+                             const struct mads_answer *a, struct error *err)
 {
     struct explore *e = arg;
     enum list list = cookie >> 62;
@@ -244,13 +247,13 @@ static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
         take_private (n, i, a->data);
         break;
     default:
-        take_levels (e, n, i, a->data);
+        take_port_levels (e, n, i, a->data);
     }
-    ask (e, node, list);
+    request_next_in_list (e, node, list);
     return 0;
 }
 
-static bool is_complete (const struct groups_list *l)
+static bool is_list_complete (const struct groups_list *l)
 {
     return l->end > 0 && !l->failed && l->here == l->end;
 }
@@ -277,7 +280,7 @@ static uint32_t mask_blocks (const struct explored_node *n, size_t groups)
 }
 
 /* Make room for the entries, and for groups. Return the blocks of entries. */
-static uint32_t make_room (struct explored_node *n, size_t groups)
+static uint32_t alloc_group_entries (struct explored_node *n, size_t groups)
 {
     uint32_t blocks = n->sw.top / GROUPS_BLOCK + 1;
     struct explored_groups *g = n->groups;
@@ -296,11 +299,11 @@ static void ask_masks (struct explore *e, uint32_t node)
     struct explored_node *n = e->node[node];
     size_t count;
 
-    if (!is_complete (&n->groups->list[ENTRIES])
+    if (!is_list_complete (&n->groups->list[ENTRIES])
         || (count = count_groups (n)) > n->max_groups)
         return;
-    make_room (n, count);
-    begin (e, node, MASKS, mask_blocks (n, count));
+    alloc_group_entries (n, count);
+    begin_list_requests (e, node, MASKS, mask_blocks (n, count));
 }
 
 int groups_read (struct explore *e, struct error *err)
@@ -318,10 +321,10 @@ int groups_read (struct explore *e, struct error *err)
         if (!n->groups)
             n->groups = xcalloc (1, sizeof (*n->groups));
         if (spreads && !e->on_demand)
-            begin (e, i, ENTRIES, make_room (n, 0));
+            begin_list_requests (e, i, ENTRIES, alloc_group_entries (n, 0));
         if (spreads)
-            begin (e, i, PRIVATE, 1);
-        begin (e, i, LEVELS, n->info.nports * PER_PORT);
+            begin_list_requests (e, i, PRIVATE, 1);
+        begin_list_requests (e, i, LEVELS, n->info.nports * PER_PORT);
     }
     if (mads_run (e->mads, err) < 0)
         return -1;
@@ -356,8 +359,8 @@ const struct spread_group *groups_of (struct explore *e, uint32_t node,
         return NULL;
     if (!n->groups) {
         g = n->groups = xcalloc (1, sizeof (*n->groups));
-        g->list[ENTRIES].state
-            = xcalloc (make_room (n, n->max_groups), sizeof (*g->list->state));
+        g->list[ENTRIES].state = xcalloc (
+            alloc_group_entries (n, n->max_groups), sizeof (*g->list->state));
         g->list[MASKS].state = xcalloc (mask_blocks (n, n->max_groups),
                                         sizeof (*g->list->state));
     }

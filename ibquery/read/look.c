@@ -69,8 +69,9 @@ static bool same_groups (const struct fabric_node *n, unsigned int lid,
 }
 
 /* Whether the answer agrees with the snapshot. */
-static bool agrees (const struct fabric *f, const struct look_question *q,
-                    const uint8_t *data)
+static bool answer_matches_snapshot (const struct fabric *f,
+                                     const struct look_question *q,
+                                     const uint8_t *data)
 {
     const struct fabric_node *n = &f->node[q->node];
     const struct fabric_port *p = &f->port[q->port == FABRIC_NONE ? 0
@@ -107,15 +108,15 @@ static bool agrees (const struct fabric *f, const struct look_question *q,
     }
 }
 
-static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
-                      struct error *err)
+static int on_look_answer (void *arg, uint64_t cookie,
+                           const struct mads_answer *a, struct error *err)
 {
     struct fabric_look *l = arg;
     const struct look_question *q = &l->question[cookie];
     const struct fabric_node *n = &l->f->node[q->node];
     unsigned int num = q->port == FABRIC_NONE ? 0 : l->f->port[q->port].num;
 
-    if (a->data && agrees (l->f, q, a->data))
+    if (a->data && answer_matches_snapshot (l->f, q, a->data))
         return 0;
     l->changed = true;
     error_world (l->why, "%s %s (%016" PRIx64 ")%s%.0u %s",
@@ -126,8 +127,9 @@ static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
 }
 
 /* Questions are asked in this order, but only later: by mads_run. */
-static void add (struct fabric_look *l, const struct mads_to *to,
-                 enum attr attr, uint32_t mod, uint32_t node, uint32_t port)
+static void add_look_question (struct fabric_look *l, const struct mads_to *to,
+                               enum attr attr, uint32_t mod, uint32_t node,
+                               uint32_t port)
 {
     struct look_question *q = &l->question[l->nquestions];
 
@@ -138,7 +140,7 @@ static void add (struct fabric_look *l, const struct mads_to *to,
                         .mod = mod,
                         .tries = TRIES,
                         .to = &q->to,
-                        .fn = on_answer,
+                        .fn = on_look_answer,
                         .arg = l,
                         .cookie = l->nquestions++,
                     });
@@ -156,7 +158,8 @@ static void ask_far (struct fabric_look *l, uint32_t port,
 
     to.path[++to.hops] = l->f->port[port].num;
     l->asked[l->f->port[port].link] = true;
-    add (l, &to, to_switch ? ATTR_NODE_INFO : ATTR_PORT_INFO, 0, node, far);
+    add_look_question (l, &to, to_switch ? ATTR_NODE_INFO : ATTR_PORT_INFO, 0,
+                       node, far);
     if (l->first[node])
         return;
     l->first[node] = l->nquestions;
@@ -170,22 +173,22 @@ static void ask_switch (struct fabric_look *l, uint32_t node, uint64_t turn)
     uint32_t blocks = n->lft_top / LFT_BLOCK + 1;
     const struct mads_to *to = &l->question[l->first[node] - 1].to;
 
-    add (l, to, ATTR_SWITCH_INFO, 0, node, FABRIC_NONE);
+    add_look_question (l, to, ATTR_SWITCH_INFO, 0, node, FABRIC_NONE);
     if (n->lft)
-        add (l, to, ATTR_LFT, (uint32_t)((turn + node) % blocks), node,
-             FABRIC_NONE);
+        add_look_question (l, to, ATTR_LFT, (uint32_t)((turn + node) % blocks),
+                           node, FABRIC_NONE);
     if (spread_is_on (&n->spread)
         || (n->spread.known && (turn + node) % STATIC_TURNS == 0))
-        add (l, to, ATTR_ADAPTIVE, 0, node, FABRIC_NONE);
+        add_look_question (l, to, ATTR_ADAPTIVE, 0, node, FABRIC_NONE);
     if (n->spread.entry)
-        add (l, to, ATTR_AR_LFT,
-             (turn + node) % (n->lft_top / GROUPS_BLOCK + 1U), node,
-             FABRIC_NONE);
+        add_look_question (l, to, ATTR_AR_LFT,
+                           (turn + node) % (n->lft_top / GROUPS_BLOCK + 1U),
+                           node, FABRIC_NONE);
     for (unsigned int num = 1; num <= n->nports; num++) {
         uint32_t port = n->first_port + num - 1, link = l->f->port[port].link;
 
         if (link == FABRIC_NONE)
-            add (l, to, ATTR_PORT_INFO, num, node, port);
+            add_look_question (l, to, ATTR_PORT_INFO, num, node, port);
         else if (!l->asked[link])
             ask_far (l, port, to);
     }
@@ -204,7 +207,8 @@ static int on_own (void *arg, uint64_t cookie, const struct mads_answer *a,
 }
 
 /* Find the local port, queue all questions by distance from it, and ask. */
-static int look (struct fabric_look *l, uint64_t turn, struct error *err)
+static int ask_look_questions (struct fabric_look *l, uint64_t turn,
+                               struct error *err)
 {
     static const struct mads_to self;
     const struct mads_request who = {
@@ -247,7 +251,7 @@ int look_changed (struct mads *m, const struct fabric *f, uint64_t turn,
         .question = xarray (4 * f->nnodes + f->nlinks + f->nports,
                             sizeof (*l.question)),
     };
-    int rc = look (&l, turn, err);
+    int rc = ask_look_questions (&l, turn, err);
 
     free (l.first);
     free (l.asked);

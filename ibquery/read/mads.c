@@ -145,8 +145,8 @@ static unsigned int wait_ms (const struct mads *m, unsigned int sent)
     return ms < m->opts.timeout_ms ? ms : m->opts.timeout_ms;
 }
 
-static void build (const struct mads *m, const struct mads_item *s,
-                   struct mads_packet *p)
+static void build_mad_packet (const struct mads *m, const struct mads_item *s,
+                              struct mads_packet *p)
 {
     const struct mads_request *r = &s->request;
     uint8_t *mad = p->mad;
@@ -192,7 +192,7 @@ static int transmit (struct mads *m, struct mads_item *s, struct error *err)
                             m->opts.max);
     }
     m->counts.sent++;
-    build (m, s, &packet);
+    build_mad_packet (m, s, &packet);
     s->end_us = now_us (m) + (int64_t)(timeout_ms + GRACE_MS) * 1000;
     return m->wire.send (m->wire.arg, &packet, timeout_ms, err);
 }
@@ -230,8 +230,8 @@ static int send_more (struct mads *m, struct error *err)
 }
 
 /* A send got no answer: send the request again later, or give up. */
-static int give_back (struct mads *m, struct mads_item *slot,
-                      struct error *err)
+static int retry_or_fail_request (struct mads *m, struct mads_item *slot,
+                                  struct error *err)
 {
     const struct mads_item item = *slot;
     const struct mads_answer none = { .attr = item.request.attr };
@@ -247,7 +247,8 @@ static int give_back (struct mads *m, struct mads_item *slot,
 }
 
 /* The slot of a request in flight; NULL if it was answered, or is unknown. */
-static struct mads_item *find_slot (const struct mads *m, const uint8_t *mad)
+static struct mads_item *find_mad_slot (const struct mads *m,
+                                        const uint8_t *mad)
 {
     uint32_t tid = get32 (mad + MAD_TID + 4);
 
@@ -264,17 +265,17 @@ static struct mads_item *find_slot (const struct mads *m, const uint8_t *mad)
     return NULL;
 }
 
-static int take (struct mads *m, const struct mads_packet *p,
-                 struct error *err)
+static int take_mad_answer (struct mads *m, const struct mads_packet *p,
+                            struct error *err)
 {
-    struct mads_item *s = find_slot (m, p->mad);
+    struct mads_item *s = find_mad_slot (m, p->mad);
     struct mads_answer answer;
     struct mads_request r;
 
     if (!s)
         return 0;
     if (p->lost)
-        return give_back (m, s, err);
+        return retry_or_fail_request (m, s, err);
     if (p->mad[MAD_METHOD] != METHOD_GET_RESP)
         return 0;
     answer = (struct mads_answer){
@@ -294,7 +295,7 @@ static int take (struct mads *m, const struct mads_packet *p,
 }
 
 /* The time to wait in recv, in milliseconds; 0 if there is something to do. */
-static unsigned int patience_ms (const struct mads *m, int64_t until_us)
+static unsigned int receive_timeout_ms (const struct mads *m, int64_t until_us)
 {
     int64_t left = until_us - now_us (m);
 
@@ -335,13 +336,14 @@ static int step (struct mads *m, struct error *err)
     if (m->flying < m->opts.window && m->fresh.n + m->again.n > 0
         && m->due_us < until)
         until = m->due_us;
-    rc = m->wire.recv (m->wire.arg, &packet, patience_ms (m, until), err);
+    rc = m->wire.recv (m->wire.arg, &packet, receive_timeout_ms (m, until),
+                       err);
     if (rc > 0)
-        rc = take (m, &packet, err);
+        rc = take_mad_answer (m, &packet, err);
     now = now_us (m);
     for (size_t i = 0; rc >= 0 && i < m->opts.window; i++)
         if (m->slot[i].tid != 0 && m->slot[i].end_us <= now)
-            rc = give_back (m, &m->slot[i], err);
+            rc = retry_or_fail_request (m, &m->slot[i], err);
     return rc < 0 ? -1 : 0;
 }
 
@@ -356,7 +358,8 @@ static void drop_all (struct mads *m)
     int rc = 0;
 
     while (left > 0 && rc >= 0 && now_us (m) < until) {
-        rc = m->wire.recv (m->wire.arg, &late, patience_ms (m, until), NULL);
+        rc = m->wire.recv (m->wire.arg, &late, receive_timeout_ms (m, until),
+                           NULL);
         left -= rc > 0;
     }
     m->fresh.n = m->again.n = 0;
@@ -407,7 +410,8 @@ int mads_pause (struct mads *m, unsigned int ms, struct error *err)
         int64_t next = until < end_us (m) ? until : end_us (m);
 
         if (check_deadline (m, err) < 0
-            || m->wire.recv (m->wire.arg, &late, patience_ms (m, next), err)
+            || m->wire.recv (m->wire.arg, &late, receive_timeout_ms (m, next),
+                             err)
                    < 0)
             return -1;
     }

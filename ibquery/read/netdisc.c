@@ -46,7 +46,8 @@ struct netdisc_question {
  * The separate process
  */
 
-static void put_node (FILE *fp, const ibnd_node_t *n, const struct map *index)
+static void write_netdisc_node (FILE *fp, const ibnd_node_t *n,
+                                const struct map *index)
 {
     const ib_dr_path_t *path = &n->path_portid.drpath;
     struct netdisc_node node = { .to.hops = (uint8_t)path->cnt };
@@ -72,7 +73,7 @@ static void put_node (FILE *fp, const ibnd_node_t *n, const struct map *index)
 }
 
 /* The local node comes first. */
-static int put_fabric (FILE *fp, const ibnd_fabric_t *f)
+static int write_netdisc_fabric (FILE *fp, const ibnd_fabric_t *f)
 {
     struct netdisc_answer answer = { NETDISC_MAGIC, 1, f->total_mads_used };
     struct map index = { 0 };
@@ -82,10 +83,10 @@ static int put_fabric (FILE *fp, const ibnd_fabric_t *f)
         if (n != f->from_node)
             map_put (&index, n->guid, answer.nnodes++);
     fwrite (&answer, sizeof (answer), 1, fp);
-    put_node (fp, f->from_node, &index);
+    write_netdisc_node (fp, f->from_node, &index);
     for (const ibnd_node_t *n = f->nodes; n; n = n->next)
         if (n != f->from_node)
-            put_node (fp, n, &index);
+            write_netdisc_node (fp, n, &index);
     map_clear (&index);
     return fclose (fp) == 0 ? 0 : ERROR_WORLD;
 }
@@ -127,7 +128,7 @@ int netdisc_answer (void)
     config.retries = RETRIES;
     config.mkey = q.mkey;
     f = ibnd_discover_fabric (q.ca, q.port, NULL, &config);
-    return f && f->from_node ? put_fabric (fp, f) : ERROR_WORLD;
+    return f && f->from_node ? write_netdisc_fabric (fp, f) : ERROR_WORLD;
 }
 
 /*
@@ -137,7 +138,7 @@ int netdisc_answer (void)
 /* Start the process; end[0] is this side of a socket to it. Return -1 on
  * failure.
  */
-static pid_t start (int end[2])
+static pid_t start_netdisc (int end[2])
 {
     static const char *const argv[] = { "pmm", "fabric", "netdisc", NULL };
     posix_spawn_file_actions_t actions;
@@ -171,7 +172,7 @@ int64_t netdisc_read (const char *ca, int port,
         .max_ms = max_ms,
     };
     int end[2];
-    pid_t pid = start (end);
+    pid_t pid = start_netdisc (end);
     int64_t rc = -1;
     FILE *fp;
 

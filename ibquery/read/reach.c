@@ -50,7 +50,7 @@ static void use_port (struct explore *e, uint32_t node, unsigned int port)
 }
 
 /* Note where messages to a LID may arrive, unless it is known. */
-static void arrive (struct reach *r, uint32_t node)
+static void add_reached_node (struct reach *r, uint32_t node)
 {
     if (r->seen[node] == r->sweep)
         return;
@@ -61,8 +61,8 @@ static void arrive (struct reach *r, uint32_t node)
 /* Messages to a LID are at a node: note where its table leads, and ask for what
  * is not known. With `use`, mark it instead. Return 0, or -1 with err.
  */
-static int follow (struct reach *r, uint32_t node, unsigned int lid, bool use,
-                   struct error *err)
+static int follow_reached_node (struct reach *r, uint32_t node,
+                                unsigned int lid, bool use, struct error *err)
 {
     const struct explored_node *n = r->e->node[node];
     const struct spread_group *group;
@@ -86,7 +86,7 @@ static int follow (struct reach *r, uint32_t node, unsigned int lid, bool use,
         if (!may_leave (n, lid, group, out))
             continue;
         if (p->far != EXPLORE_NONE) {
-            arrive (r, p->far);
+            add_reached_node (r, p->far);
             if (use) {
                 use_port (r->e, node, out);
                 use_port (r->e, p->far, p->far_port);
@@ -108,9 +108,9 @@ static int follow_from (struct reach *r, const uint32_t *start, size_t n,
     r->sweep++;
     r->nat = 0;
     for (size_t i = 0; i < n; i++)
-        arrive (r, start[i]);
+        add_reached_node (r, start[i]);
     for (size_t i = 0; i < r->nat; i++)
-        if (follow (r, r->at[i], lid, use, err) < 0)
+        if (follow_reached_node (r, r->at[i], lid, use, err) < 0)
             return -1;
     return 0;
 }
@@ -142,7 +142,7 @@ static int follow_all (struct reach *r, bool use, struct error *err)
             if (!own && (is_switch || !r->wanted[p->info.lid]))
                 continue;
             if (first != EXPLORE_NONE)
-                arrive (r, first);
+                add_reached_node (r, first);
             else if (!use) {
                 r->asked |= !p->ahead;
                 rc = explore_ahead (e, k, num, err);
@@ -189,8 +189,8 @@ static int mark (const struct reach *r, const struct fabric *f,
 /* Check that the LIDs are those of the hosts, and mark what the routes between
  * them use. Return 1, or 0 with err.
  */
-static int check (const struct reach *r, const struct fabric *f,
-                  struct error *err)
+static int check_reached_hosts (const struct reach *r, const struct fabric *f,
+                                struct error *err)
 {
     const struct explored_node *own = r->e->node[0];
     uint32_t node = fabric_find_node (f, own->info.guid);
@@ -253,7 +253,7 @@ static int try_lids (struct reach *r, struct error *err)
         if (e->node[k]->table == EXPLORE_HERE)
             r->entry[k] = memset (xarray (e->node[k]->sw.top + 1U, 1),
                                   LFT_NO_ROUTE, e->node[k]->sw.top + 1U);
-    rc = check (r, f, err);
+    rc = check_reached_hosts (r, f, err);
     if (rc > 0 && follow_all (r, true, err) < 0)
         rc = -1;
     for (size_t k = 0; k < e->nnodes; k++) {
@@ -270,8 +270,8 @@ static int try_lids (struct reach *r, struct error *err)
 /* Find the LIDs of the hosts in a fabric. Return 1, or 0 with err that names
  * the hosts it does not have.
  */
-static int find_lids (struct reach *r, const struct fabric *f,
-                      struct error *err)
+static int find_reach_lids (struct reach *r, const struct fabric *f,
+                            struct error *err)
 {
     const char **missing = xarray (r->hosts->n, sizeof (*missing));
     size_t nmissing = 0;
@@ -305,7 +305,7 @@ static int find_lids (struct reach *r, const struct fabric *f,
  * these are rejected, all nodes and cables are read first. The same error twice
  * is final.
  */
-static int ask (void *arg, struct explore *e, struct error *err)
+static int explore_reach (void *arg, struct explore *e, struct error *err)
 {
     struct reach *r = arg;
     int rc = r->nlids > 0;
@@ -313,7 +313,7 @@ static int ask (void *arg, struct explore *e, struct error *err)
 
     r->e = e;
     if (rc == 0 && r->hosts->hint)
-        rc = find_lids (r, r->hosts->hint, err);
+        rc = find_reach_lids (r, r->hosts->hint, err);
     if (rc > 0)
         rc = try_lids (r, err);
     if (rc == 0) {
@@ -323,7 +323,7 @@ static int ask (void *arg, struct explore *e, struct error *err)
             || !(f = explore_fabric (e, r->source, err)))
             rc = -1;
         else {
-            rc = find_lids (r, f, err);
+            rc = find_reach_lids (r, f, err);
             fabric_destroy (f);
         }
         if (rc > 0)
@@ -349,7 +349,7 @@ struct fabric *reach_read (struct mads *m, const char *source,
     struct error unheard;
     struct fabric *f;
 
-    f = steady_read (m, source, names, ask, &r, err ? err : &unheard);
+    f = steady_read (m, source, names, explore_reach, &r, err ? err : &unheard);
     free (r.lid);
     return f;
 }

@@ -47,7 +47,7 @@ static json_t *entry_json (const struct accepted_entry *e)
                       "why", e->why);
 }
 
-static void list (struct inputs *in, const struct accepted *a)
+static void list_accepted (struct inputs *in, const struct accepted *a)
 {
     json_t *rows = json_array ();
     char when[LINES_TIME];
@@ -106,8 +106,8 @@ static void accept_found (const struct inputs *in, struct accepted *a,
 }
 
 /* The link or host need not be in the fabric any more. */
-static void forget (const struct inputs *in, struct accepted *a,
-                    const char *text)
+static void remove_accepted (const struct inputs *in, struct accepted *a,
+                             const char *text)
 {
     uint32_t link = fabric_find_link (in->fabric, text);
     uint32_t host = fabric_host_named (in->fabric, text);
@@ -118,7 +118,7 @@ static void forget (const struct inputs *in, struct accepted *a,
         die_input ("nothing is accepted at %.80s", text);
 }
 
-static int run (struct inputs *in)
+static int run_accept (struct inputs *in)
 {
     char *path = accepted_path (in->fabric_path);
     const char *text = in->operand[0];
@@ -128,9 +128,9 @@ static int run (struct inputs *in)
         die_input ("-f takes a file, beside which the list is kept");
     need_ok (accepted_load (&a, path, &fault));
     if (!text)
-        list (in, &a);
+        list_accepted (in, &a);
     else {
-        (given.off ? forget : accept_found) (in, &a, text);
+        (given.off ? remove_accepted : accept_found) (in, &a, text);
         need_ok (accepted_save (&a, path, &fault));
     }
     accepted_clear (&a);
@@ -142,5 +142,5 @@ const struct verb verb_fabric_accept = {
     .name = "accept", .help = "accept a finding of check: it becomes a note",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
     .operands = "[LINK|HOST]", .max = 1,
-    .options = options, .given = &given, .rules = rules, .run = run,
+    .options = options, .given = &given, .rules = rules, .run = run_accept,
 };

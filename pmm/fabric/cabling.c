@@ -62,8 +62,9 @@ static const struct fabric_link *next_unexpected (const struct cabling *c,
 
 #define PORT(c, port) PORT_NAME ((c)->f, port)
 
-static void write_text (const struct cabling *c, const struct cable_work *w,
-                        const char *file, FILE *fp)
+static void write_cabling_text (const struct cabling *c,
+                                const struct cable_work *w, const char *file,
+                                FILE *fp)
 {
     const struct fabric_link *l;
 
@@ -142,7 +143,7 @@ static json_t *cabling_json (const struct cabling *c,
                       json_strings (c->absent, c->nabsent));
 }
 
-static int run (struct inputs *in)
+static int run_cabling (struct inputs *in)
 {
     const char *path = in->operand[0];
     struct cable_work *w;
@@ -161,7 +162,7 @@ static int run (struct inputs *in)
     if (in->json)
         inputs_put_json (in, "cabling", c->f->hash, cabling_json (c, w, clean));
     else
-        write_text (c, w, path, inputs_output (in));
+        write_cabling_text (c, w, path, inputs_output (in));
     free (w);
     cabling_destroy (c);
     return clean ? EXIT_OK : EXIT_FAIL;
@@ -171,5 +172,5 @@ const struct verb verb_fabric_cabling = {
     .name = "cabling", .help = "compare the cables with a table of them",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT, .operands = "CSV",
     .min = 1, .max = 1,
-    .options = options, .given = &partial, .run = run,
+    .options = options, .given = &partial, .run = run_cabling,
 };

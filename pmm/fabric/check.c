@@ -27,7 +27,7 @@ static const struct opt_rule rules[] = {
     { 0 },
 };
 
-static int run (struct inputs *in)
+static int run_fabric_check (struct inputs *in)
 {
     struct link_check *c = need (check_load (in->fabric, given.counters,
                                              given.since, &fault));
@@ -53,5 +53,6 @@ const struct verb verb_fabric_check = {
     .needs = TAKES_FABRIC,
     .may = TAKES_FILES | TAKES_JSON | TAKES_OUTPUT,
     .operands = "[FILE]...", .max = -1,
-    .options = options, .given = &given, .rules = rules, .run = run,
+    .options = options, .given = &given, .rules = rules,
+    .run = run_fabric_check,
 };

@@ -64,13 +64,13 @@ static const struct diff_kind {
 #undef LIST
 };
 
-static size_t count (const struct diff *d, const struct diff_kind *k)
+static size_t diff_list_length (const struct diff *d, const struct diff_kind *k)
 {
     return *(const size_t *)((const char *)d + k->count);
 }
 
-static const struct pair *pair (const struct diff *d,
-                                const struct diff_kind *k, size_t i)
+static const struct pair *diff_list_pair (const struct diff *d,
+                                          const struct diff_kind *k, size_t i)
 {
     return &((const struct pairs *)((const char *)d + k->list))->v[i];
 }
@@ -78,12 +78,12 @@ static const struct pair *pair (const struct diff *d,
 /* Of a list of what is in one fabric only. */
 static uint32_t item (const struct diff *d, const struct diff_kind *k, size_t i)
 {
-    return k->in_b ? pair (d, k, i)->b : pair (d, k, i)->a;
+    return k->in_b ? diff_list_pair (d, k, i)->b : diff_list_pair (d, k, i)->a;
 }
 
 /* The rate of a cable, and its state if that is not Active. */
-static const char *rate_of (const struct fabric *f, uint32_t link,
-                            char text[RATE])
+static const char *cable_rate_text (const struct fabric *f, uint32_t link,
+                                    char text[RATE])
 {
     const struct fabric_link *l = &f->link[link];
     uint8_t a = f->port[l->a].state, b = f->port[l->b].state;
@@ -98,7 +98,7 @@ static const char *rate_of (const struct fabric *f, uint32_t link,
 }
 
 /* The LinkRoundTripLatency of a cable, at its first end that knows it. */
-static uint32_t lrtl_of (const struct fabric *f, uint32_t link)
+static uint32_t cable_lrtl (const struct fabric *f, uint32_t link)
 {
     const struct fabric_link *l = &f->link[link];
 
@@ -109,7 +109,7 @@ static uint32_t lrtl_of (const struct fabric *f, uint32_t link)
  * Text
  */
 
-static void put_node (const struct fabric *f, uint32_t node, FILE *fp)
+static void print_diff_node (const struct fabric *f, uint32_t node, FILE *fp)
 {
     const struct fabric_node *n = &f->node[node];
 
@@ -171,18 +171,18 @@ static void put_item (const struct diff *d, const struct diff_kind *k,
         n = &f->node[item (d, k, i)];
         for (unsigned int p = 0; p < n->nports; p++)
             on += f->port[n->first_port + p].link != FABRIC_NONE;
-        put_node (f, item (d, k, i), fp);
+        print_diff_node (f, item (d, k, i), fp);
         fprintf (fp, " with %s", COUNTED (on, "cable"));
         break;
     case REPLACED:
-        put_node (d->a, pair (d, k, i)->a, fp);
+        print_diff_node (d->a, diff_list_pair (d, k, i)->a, fp);
         fputs (" by ", fp);
-        put_node (d->b, pair (d, k, i)->b, fp);
+        print_diff_node (d->b, diff_list_pair (d, k, i)->b, fp);
         break;
     case CHANGED:
-        put_node (d->b, pair (d, k, i)->b, fp);
-        put_changed (&d->a->node[pair (d, k, i)->a],
-                     &d->b->node[pair (d, k, i)->b], fp);
+        print_diff_node (d->b, diff_list_pair (d, k, i)->b, fp);
+        put_changed (&d->a->node[diff_list_pair (d, k, i)->a],
+                     &d->b->node[diff_list_pair (d, k, i)->b], fp);
         break;
     case MOVED:
         fprintf (fp, "%s: from %s to %s", PORT_NAME (d->b, m->stays),
@@ -195,18 +195,19 @@ static void put_item (const struct diff *d, const struct diff_kind *k,
         put_link (f, item (d, k, i), fp);
         break;
     case RETRAINED:
-        put_link (d->b, pair (d, k, i)->b, fp);
-        fprintf (fp, ": %s, was %s", rate_of (d->b, pair (d, k, i)->b, is),
-                 rate_of (d->a, pair (d, k, i)->a, was));
+        put_link (d->b, diff_list_pair (d, k, i)->b, fp);
+        fprintf (fp, ": %s, was %s",
+                 cable_rate_text (d->b, diff_list_pair (d, k, i)->b, is),
+                 cable_rate_text (d->a, diff_list_pair (d, k, i)->a, was));
         break;
     case LENGTH:
-        put_link (d->b, pair (d, k, i)->b, fp);
+        put_link (d->b, diff_list_pair (d, k, i)->b, fp);
         fprintf (fp, ": LinkRoundTripLatency %" PRIu32 ", was %" PRIu32,
-                 lrtl_of (d->b, pair (d, k, i)->b),
-                 lrtl_of (d->a, pair (d, k, i)->a));
+                 cable_lrtl (d->b, diff_list_pair (d, k, i)->b),
+                 cable_lrtl (d->a, diff_list_pair (d, k, i)->a));
         break;
     case TABLE:
-        put_node (d->b, d->routes.table[i].node, fp);
+        print_diff_node (d->b, d->routes.table[i].node, fp);
         fprintf (fp, ": %" PRIu32 " LIDs", d->routes.table[i].entries);
     }
 }
@@ -228,7 +229,8 @@ static bool is_implied (const struct diff *d, const struct diff_kind *k,
            || match[f->port[l->b].node] == FABRIC_NONE;
 }
 
-static void put_fabric (const char *which, const struct fabric *f, FILE *fp)
+static void print_diff_fabric (const char *which, const struct fabric *f,
+                               FILE *fp)
 {
     char when[64] = "";
     time_t t = f->time;
@@ -243,7 +245,7 @@ static void put_hosts (const struct diff *d, const struct diff_kind *k,
                        FILE *fp)
 {
     const struct fabric *f = k->in_b ? d->b : d->a;
-    size_t n = count (d, k);
+    size_t n = diff_list_length (d, k);
     const char **name = xarray (n, sizeof (*name));
     char *folded;
 
@@ -264,10 +266,10 @@ static void put_section (const struct diff *d, const char *what,
     const char *gap = ": ";
 
     for (const struct diff_kind *k = kind; k->word; k++) {
-        if (count (d, k) == 0)
+        if (diff_list_length (d, k) == 0)
             continue;
-        fprintf (fp, "%s%s%zu %s", *gap == ':' ? what : "", gap, count (d, k),
-                 k->word);
+        fprintf (fp, "%s%s%zu %s", *gap == ':' ? what : "", gap,
+                 diff_list_length (d, k), k->word);
         gap = ", ";
     }
     if (*gap == ':')
@@ -276,7 +278,7 @@ static void put_section (const struct diff *d, const char *what,
     for (const struct diff_kind *k = kind; k->word; k++) {
         size_t n = 0;
 
-        for (size_t i = 0; i < count (d, k); i++) {
+        for (size_t i = 0; i < diff_list_length (d, k); i++) {
             if (is_implied (d, k, i) || (n++ >= FEW && !all))
                 continue;
             fprintf (fp, "  %-9s ", k->word);
@@ -288,12 +290,12 @@ static void put_section (const struct diff *d, const char *what,
     }
 }
 
-static void write_text (const struct diff *d, FILE *fp)
+static void write_diff_text (const struct diff *d, FILE *fp)
 {
     const struct diff_routes *r = &d->routes;
 
-    put_fabric ("A", d->a, fp);
-    put_fabric ("B", d->b, fp);
+    print_diff_fabric ("A", d->a, fp);
+    print_diff_fabric ("B", d->b, fp);
     for (const struct diff_kind *k = hosts; k->word; k++)
         put_hosts (d, k, fp);
     put_section (d, "switches and adapters", nodes, fp);
@@ -325,8 +327,8 @@ static json_t *spread_node_json (const struct fabric *f, uint32_t node)
     return json;
 }
 
-static json_t *item_json (const struct diff *d, const struct diff_kind *k,
-                          size_t i)
+static json_t *diff_item_json (const struct diff *d, const struct diff_kind *k,
+                               size_t i)
 {
     const struct fabric *f = k->in_b ? d->b : d->a;
     const struct cable_move *m = k->what == MOVED ? &d->cables.move[i] : NULL;
@@ -341,8 +343,9 @@ static json_t *item_json (const struct diff *d, const struct diff_kind *k,
     case REPLACED:
     case CHANGED:
         return json_pack ("{s:o, s:o}", "was",
-                          spread_node_json (d->a, pair (d, k, i)->a), "is",
-                          spread_node_json (d->b, pair (d, k, i)->b));
+                          spread_node_json (d->a, diff_list_pair (d, k, i)->a),
+                          "is",
+                          spread_node_json (d->b, diff_list_pair (d, k, i)->b));
     case MOVED:
         json = m->swap == FABRIC_NONE
                    ? json_null ()
@@ -355,18 +358,22 @@ static json_t *item_json (const struct diff *d, const struct diff_kind *k,
     case CABLE:
         return fabric_link_json (f, item (d, k, i));
     case RETRAINED:
-        json = fabric_link_json (d->b, pair (d, k, i)->b);
-        json_put (json, "was", json_string (rate_of (d->a, pair (d, k, i)->a,
-                                                     was)));
-        json_put (json, "is", json_string (rate_of (d->b, pair (d, k, i)->b,
-                                                    is)));
+        json = fabric_link_json (d->b, diff_list_pair (d, k, i)->b);
+        json_put (json, "was",
+                  json_string (cable_rate_text (
+                      d->a, diff_list_pair (d, k, i)->a, was)));
+        json_put (json, "is",
+                  json_string (
+                      cable_rate_text (d->b, diff_list_pair (d, k, i)->b, is)));
         return json;
     case LENGTH:
-        json = fabric_link_json (d->b, pair (d, k, i)->b);
-        json_put (json, "was",
-                  json_integer (lrtl_of (d->a, pair (d, k, i)->a)));
-        json_put (json, "is",
-                  json_integer (lrtl_of (d->b, pair (d, k, i)->b)));
+        json = fabric_link_json (d->b, diff_list_pair (d, k, i)->b);
+        json_put (
+            json, "was",
+            json_integer (cable_lrtl (d->a, diff_list_pair (d, k, i)->a)));
+        json_put (
+            json, "is",
+            json_integer (cable_lrtl (d->b, diff_list_pair (d, k, i)->b)));
         return json;
     case TABLE:
         json = fabric_node_json (d->b, d->routes.table[i].node);
@@ -376,12 +383,12 @@ static json_t *item_json (const struct diff *d, const struct diff_kind *k,
     return NULL;
 }
 
-static json_t *list_json (const struct diff *d, const struct diff_kind *k)
+static json_t *diff_list_json (const struct diff *d, const struct diff_kind *k)
 {
     json_t *list = json_array ();
 
-    for (size_t i = 0; i < count (d, k); i++)
-        json_add (list, item_json (d, k, i));
+    for (size_t i = 0; i < diff_list_length (d, k); i++)
+        json_add (list, diff_item_json (d, k, i));
     return list;
 }
 
@@ -391,11 +398,11 @@ static json_t *section_json (const struct diff *d,
     json_t *lists = json_object ();
 
     for (const struct diff_kind *k = kind; k->word; k++)
-        json_put (lists, k->word, list_json (d, k));
+        json_put (lists, k->word, diff_list_json (d, k));
     return lists;
 }
 
-static json_t *fabric_json (const struct fabric *f)
+static json_t *diff_fabric_json (const struct fabric *f)
 {
     return json_pack ("{s:s, s:I, s:s}", "hash", f->hash, "time",
                       (json_int_t)f->time, "source", f->source);
@@ -407,16 +414,16 @@ static json_t *diff_json (const struct diff *d)
 
     return json_pack (
         "{s:o, s:o, s:b, s:o, s:o, s:o, s:I, s:{s:I, s:I, s:I, s:I, s:o}}",
-        "a", fabric_json (d->a), "b", fabric_json (d->b), "same",
+        "a", diff_fabric_json (d->a), "b", diff_fabric_json (d->b), "same",
         diff_is_empty (d), "hosts", section_json (d, hosts), "nodes",
         section_json (d, nodes), "cables", section_json (d, cables),
         "addresses", (json_int_t)d->addresses, "routes", "total",
         (json_int_t)r->total, "changed", (json_int_t)r->changed, "lost",
         (json_int_t)r->lost, "found", (json_int_t)r->found, "switches",
-        list_json (d, tables));
+        diff_list_json (d, tables));
 }
 
-static int run (struct inputs *in)
+static int run_fabric_diff (struct inputs *in)
 {
     struct fabric *f[2];
     struct diff *d;
@@ -432,7 +439,7 @@ static int run (struct inputs *in)
     if (in->json)
         inputs_put_json (in, "diff", NULL, diff_json (d));
     else if (inputs_output (in) && !same)
-        write_text (d, inputs_output (in));
+        write_diff_text (d, inputs_output (in));
     diff_destroy (d);
     fabric_destroy (f[0]);
     fabric_destroy (f[1]);
@@ -442,5 +449,5 @@ static int run (struct inputs *in)
 const struct verb verb_fabric_diff = {
     .name = "diff", .help = "show what changed between two snapshots",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "A B", .min = 2, .max = 2,
-    .options = options, .given = &all, .run = run,
+    .options = options, .given = &all, .run = run_fabric_diff,
 };

@@ -152,7 +152,7 @@ static struct fabric *make_irregular (struct generate_words *w,
     return generate_irregular (&w->irregular, err);
 }
 
-static int run (struct inputs *in)
+static int run_generate (struct inputs *in)
 {
     struct generate_words *w = in->given;
 
@@ -173,16 +173,16 @@ static struct generate_words given[] = {
 static const struct verb families[] = {
     { .name = "fat-tree", .help = "a tree of Q levels of P-port switches",
       .options = tree_table, .given = &given[0],
-      .may = TAKES_OUTPUT, .run = run },
+      .may = TAKES_OUTPUT, .run = run_generate },
     { .name = "dragonfly", .help = "groups of routers, all joined",
       .options = dragonfly_table, .given = &given[1],
-      .may = TAKES_OUTPUT, .run = run },
+      .may = TAKES_OUTPUT, .run = run_generate },
     { .name = "slimfly", .help = "2 Q^2 routers of diameter 2",
       .options = slimfly_table, .given = &given[2],
-      .may = TAKES_OUTPUT, .run = run },
+      .may = TAKES_OUTPUT, .run = run_generate },
     { .name = "irregular", .help = "switches that cables join at random",
       .options = irregular_table, .given = &given[3],
-      .may = TAKES_OUTPUT, .run = run },
+      .may = TAKES_OUTPUT, .run = run_generate },
 };
 
 static const struct verb *const verbs[] = {

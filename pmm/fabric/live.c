@@ -100,7 +100,7 @@ static struct discover_options find_options (void)
 }
 
 /* With -v, print the number of queries on standard error. */
-static void report (struct mads_counts counts)
+static void report_mad_counts (struct mads_counts counts)
 {
     if (!given.verbose)
         return;
@@ -129,7 +129,7 @@ struct subnet_file {
 };
 
 __attribute__ ((format (printf, 2, 3)))
-static void tell (const struct subnet_file *j, const char *fmt, ...)
+static void print_verbose (const struct subnet_file *j, const char *fmt, ...)
 {
     va_list ap;
 
@@ -164,14 +164,14 @@ static int open_file (struct subnet_file *j, char *path, struct error *err)
         return -1;
     j->old = fabric_load (path, &bad);
     if (!j->old && access (path, F_OK) == 0)
-        tell (j, "replaced, as it is not a snapshot: %s", bad.text);
+        print_verbose (j, "replaced, as it is not a snapshot: %s", bad.text);
     return 0;
 }
 
 /* Poll the fabric, if that may be enough. Return 0 if nothing changed, 1 if it
  * must be read, -1 with err.
  */
-static int look (const struct subnet_file *j, struct error *err)
+static int poll_subnet (const struct subnet_file *j, struct error *err)
 {
     struct publish_state state = publish_state (j->publish);
     int64_t age = time (NULL) - state.read;
@@ -184,16 +184,16 @@ static int look (const struct subnet_file *j, struct error *err)
         return 1;
     rc = discover_changed (j->old, &j->opts, state.looks, &counts, &why, err);
     if (rc == 0)
-        tell (j, "no change, %s", COUNTED (counts.sent, "query"));
+        print_verbose (j, "no change, %s", COUNTED (counts.sent, "query"));
     if (rc > 0)
-        tell (j, "%s", why.text);
+        print_verbose (j, "%s", why.text);
     return rc;
 }
 
 /* Whether a file is the subnet's: it contains it, or has its prefix in its
  * name, or is the first one and of no other subnet yet.
  */
-static bool is_own (const struct subnet_file *j, bool first)
+static bool is_subnet_file (const struct subnet_file *j, bool first)
 {
     enum { DIGITS = 16 };
     size_t len = strlen (j->path);
@@ -218,7 +218,7 @@ static int find_file (struct subnet_file *j, struct error *err)
     while (text_next (&list, path)) {
         int rc = open_file (j, xstrdup (path), err);
 
-        if (rc < 0 || is_own (j, !beside)) {
+        if (rc < 0 || is_subnet_file (j, !beside)) {
             free (beside);
             return rc;
         }
@@ -236,7 +236,7 @@ static int publish_port (struct subnet_file *j, struct error *err)
     struct fabric *f;
     int rc;
 
-    if (find_file (j, err) < 0 || (rc = look (j, err)) < 0)
+    if (find_file (j, err) < 0 || (rc = poll_subnet (j, err)) < 0)
         return -1;
     if (rc == 0)
         return publish_looked (j->publish, err);
@@ -244,20 +244,20 @@ static int publish_port (struct subnet_file *j, struct error *err)
         return -1;
     rc = publish_put (j->publish, j->old, f, j->site->snapshots_kept, err);
     if (rc >= 0)
-        tell (j, "%s, %s", rc > 0 ? "published" : "the same",
-              COUNTED (counts.sent, "query"));
+        print_verbose (j, "%s, %s", rc > 0 ? "published" : "the same",
+                       COUNTED (counts.sent, "query"));
     fabric_destroy (f);
     return rc < 0 ? -1 : 0;
 }
 
 /* Whether the i-th port is selected and is the first of its subnet. */
-static bool is_due (const struct device_port *port, size_t i)
+static bool is_port_selected (const struct device_port *port, size_t i)
 {
     if ((given.ca && strcmp (given.ca, port[i].ca) != 0)
         || (given.port != 0 && given.port != port[i].port))
         return false;
     for (size_t k = 0; k < i; k++)
-        if (port[k].subnet == port[i].subnet && is_due (port, k))
+        if (port[k].subnet == port[i].subnet && is_port_selected (port, k))
             return false;
     return true;
 }
@@ -267,7 +267,8 @@ static bool is_due (const struct device_port *port, size_t i)
  * read if it changed, or if ReadEvery has passed. Returns the worst exit
  * status.
  */
-static int publish (const char *conf, const struct discover_options *opts)
+static int publish_subnets (const char *conf,
+                            const struct discover_options *opts)
 {
     int worst = EXIT_OK;
     size_t n, due = 0;
@@ -289,7 +290,7 @@ static int publish (const char *conf, const struct discover_options *opts)
         };
         int status;
 
-        if (!is_due (port, i))
+        if (!is_port_selected (port, i))
             continue;
         due++;
         j.opts.ca = port[i].ca;
@@ -319,7 +320,7 @@ static const struct opt_rule read_rules[] = {
     { 0 },
 };
 
-static int run_read (struct inputs *in)
+static int run_fabric_read (struct inputs *in)
 {
     struct discover_options opts = find_options ();
     struct mads_counts counts;
@@ -329,7 +330,7 @@ static int run_read (struct inputs *in)
     struct fabric *hint = NULL;
 
     if (given.publish)
-        return publish (in->conf, &opts);
+        return publish_subnets (in->conf, &opts);
     opts.names = names = inputs_names (in, given.names);
     if (given.hosts) {
         hl = inputs_hostlist ("hosts", given.hosts, FABRIC_MAX_LID);
@@ -343,7 +344,7 @@ static int run_read (struct inputs *in)
         opts.hosts = &hosts;
     }
     in->fabric = need (discover (&opts, &counts, &fault));
-    report (counts);
+    report_mad_counts (counts);
     need_ok (fabric_write (in->fabric, inputs_output (in), &fault));
     fabric_destroy (hint);
     hostlist_clear (&hl);
@@ -375,7 +376,7 @@ static int run_counters (struct inputs *in)
     m = need (device_open (given.ca, given.port, &opts.mads, &used, &fault));
     c = need (collect (m, in->fabric, &fault));
     snprintf (c->source, sizeof (c->source), "%s/%d", used.ca, used.port);
-    report (mads_counts (m));
+    report_mad_counts (mads_counts (m));
     need_ok (counters_write (c, inputs_output (in), &fault));
     counters_destroy (c);
     mads_destroy (m);
@@ -387,7 +388,7 @@ static const struct opt read_options[1], counters_options[1];
 static const struct opt_rule read_rules[1];
 static int given;
 
-static int run_read (struct inputs *in)
+static int run_fabric_read (struct inputs *in)
 {
     (void)in;
     die_world ("this pmm was built without the libraries that read live"
@@ -401,7 +402,7 @@ const struct verb verb_fabric_read = {
     .name = "read", .help = "read a snapshot of the live fabric",
     .may = TAKES_CONF | TAKES_OUTPUT,
     .options = read_options, .rules = read_rules, .given = &given,
-    .run = run_read,
+    .run = run_fabric_read,
 };
 
 const struct verb verb_fabric_netdisc = {

@@ -11,7 +11,7 @@
 #include "util/alloc.h"
 #include "util/json.h"
 
-static json_t *guid_json (uint64_t guid)
+static json_t *guid_to_json (uint64_t guid)
 {
     return json_sprintf ("%016" PRIx64, guid);
 }
@@ -24,13 +24,13 @@ static json_t *host_json (const struct fabric *f, const struct fabric_host *h)
         const struct fabric_port *p = &f->port[f->endpoint[i].port];
 
         json_add (list, json_pack ("{s:o, s:i, s:i, s:i}", "guid",
-                                   guid_json (p->guid), "port", p->num, "lid",
-                                   p->lid, "lmc", p->lmc));
+                                   guid_to_json (p->guid), "port", p->num,
+                                   "lid", p->lid, "lmc", p->lmc));
     }
     return json_pack ("{s:s, s:o}", "name", h->name, "endpoints", list);
 }
 
-static json_t *end_json (const struct fabric *f, uint32_t port)
+static json_t *link_end_json (const struct fabric *f, uint32_t port)
 {
     const struct port_rates *r = &f->port[port].rates;
     const struct { const char *name; const struct rates *rates; } sets[] = {
@@ -52,9 +52,9 @@ static json_t *end_json (const struct fabric *f, uint32_t port)
 
 static json_t *switch_json (const struct fabric_node *n)
 {
-    return json_pack ("{s:o, s:s, s:o, s:i, s:o}", "guid", guid_json (n->guid),
-                      "name", n->desc, "system", guid_json (n->system),
-                      "level", n->level, "adaptive",
+    return json_pack ("{s:o, s:s, s:o, s:i, s:o}", "guid",
+                      guid_to_json (n->guid), "name", n->desc, "system",
+                      guid_to_json (n->system), "level", n->level, "adaptive",
                       fabric_spread_json (&n->spread));
 }
 
@@ -62,13 +62,13 @@ static json_t *link_json (const struct fabric *f, const struct fabric_link *l)
 {
     return json_pack ("{s:s, s:s, s:o, s:o, s:s, s:i, s:s, s:b, s:b}", "id",
                       l->id, "kind", l->kind == LINK_HOST ? "host" : "switch",
-                      "a", end_json (f, l->a), "b", end_json (f, l->b),
-                      "speed", l->speed, "width", l->width, "class",
-                      f->class_name[l->class_id], "internal", l->internal,
-                      "up", fabric_is_up (f, l));
+                      "a", link_end_json (f, l->a), "b",
+                      link_end_json (f, l->b), "speed", l->speed, "width",
+                      l->width, "class", f->class_name[l->class_id], "internal",
+                      l->internal, "up", fabric_is_up (f, l));
 }
 
-static json_t *fabric_json (const struct fabric *f)
+static json_t *show_fabric_json (const struct fabric *f)
 {
     json_t *hosts = json_array (), *switches = json_array ();
     json_t *links = json_array ();
@@ -121,7 +121,7 @@ static void write_spread (const struct fabric *f, size_t switches, FILE *fp)
     fputc ('\n', fp);
 }
 
-static void write_text (const struct fabric *f, FILE *fp)
+static void write_fabric_text (const struct fabric *f, FILE *fp)
 {
     size_t *count = xcalloc (f->nclasses, sizeof (*count));
     size_t switches = 0;
@@ -161,13 +161,13 @@ static void write_text (const struct fabric *f, FILE *fp)
     free (count);
 }
 
-static int run (struct inputs *in)
+static int run_fabric_show (struct inputs *in)
 {
     if (in->json)
         inputs_put_json (in, "fabric", in->fabric->hash,
-                         fabric_json (in->fabric));
+                         show_fabric_json (in->fabric));
     else
-        write_text (in->fabric, inputs_output (in));
+        write_fabric_text (in->fabric, inputs_output (in));
     return EXIT_OK;
 }
 
@@ -176,5 +176,5 @@ const struct verb verb_fabric_show = {
     .needs = TAKES_FABRIC,
     .may = TAKES_FILES | TAKES_JSON | TAKES_OUTPUT,
     .operands = "[FILE]...", .max = -1,
-    .run = run,
+    .run = run_fabric_show,
 };

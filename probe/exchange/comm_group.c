@@ -180,8 +180,9 @@ static bool take_event (struct comm_group *c, struct comm_done *done)
  * Creation
  */
 
-static int take_letter (void *arg, size_t member,
-                        const struct group_letter *letter, struct error *err);
+static int receive_letter (void *arg, size_t member,
+                           const struct group_letter *letter,
+                           struct error *err);
 
 struct comm_group *comm_group_open (struct group *g, const char *const *host)
 {
@@ -196,7 +197,7 @@ struct comm_group *comm_group_open (struct group *g, const char *const *host)
     for (uint32_t m = 0; m < c->n; m++)
         c->peer[m].first = c->peer[m].next = c->peer[m].missed = 1;
     g->ping_size = GROUP_PING_MIN;
-    g->take = take_letter;
+    g->take = receive_letter;
     g->take_arg = c;
     return c;
 }
@@ -236,7 +237,8 @@ void comm_group_close (struct comm_group *c)
  * Started messages
  */
 
-static void report (struct comm_group *c, uint32_t m, bool sent, bool lost)
+static void add_done_event (struct comm_group *c, uint32_t m, bool sent,
+                            bool lost)
 {
     *(struct comm_done *)queue_add (&c->events, sizeof (struct comm_done))
         = (struct comm_done){ m, sent, lost };
@@ -245,7 +247,7 @@ static void report (struct comm_group *c, uint32_t m, bool sent, bool lost)
 
 /* A message has arrived: give it to a started receive, or keep it for the next.
  */
-static void arrive (struct comm_group *c, uint32_t m, uint8_t age)
+static void receive_message (struct comm_group *c, uint32_t m, uint8_t age)
 {
     struct stream_peer *p = &c->peer[m];
 
@@ -253,7 +255,7 @@ static void arrive (struct comm_group *c, uint32_t m, uint8_t age)
         p->early += age == (uint8_t)(c->age + 1);
     else if (p->wanted > 0) {
         p->wanted--;
-        report (c, m, false, false);
+        add_done_event (c, m, false, false);
     }
     else {
         p->arrived++;
@@ -262,10 +264,10 @@ static void arrive (struct comm_group *c, uint32_t m, uint8_t age)
 }
 
 /* Give up the messages that are waited for from a member. */
-static void give_up (struct comm_group *c, uint32_t m)
+static void give_up_messages (struct comm_group *c, uint32_t m)
 {
     for (; c->peer[m].wanted > 0; c->peer[m].wanted--)
-        report (c, m, false, true);
+        add_done_event (c, m, false, true);
     c->given_up = c->given_up || (c->awaited == HERE && c->of == m);
 }
 
@@ -276,10 +278,10 @@ static void drop_member (struct comm_group *c, uint32_t m)
 
     for (struct outgoing *o; (o = first_out (p)); p->queue.first++)
         if (o->started)
-            report (c, m, true, true);
+            add_done_event (c, m, true, true);
     c->flight -= p->next - p->first;
     p->first = p->next;
-    give_up (c, m);
+    give_up_messages (c, m);
 }
 
 /*
@@ -363,12 +365,12 @@ static int send_next (struct comm_group *c, uint32_t m, struct error *err)
         return 0;
     p->queue.first++;
     if (o->started)
-        report (c, m, true, false);
+        add_done_event (c, m, true, false);
     return 0;
 }
 
 /* Send as much as allowed, one packet to each peer in turn. */
-static int pump (struct comm_group *c, struct error *err)
+static int send_pending_packets (struct comm_group *c, struct error *err)
 {
     while (!is_empty (&c->pending) && c->flight < COMM_GROUP_FLIGHT) {
         uint32_t m = take_member (&c->pending);
@@ -394,7 +396,7 @@ static int post (struct comm_group *c, uint32_t m, const struct outgoing *o,
     if (!p->out)
         p->out = xcalloc (COMM_GROUP_WINDOW, sizeof (*p->out));
     make_pending (c, m);
-    return pump (c, err);
+    return send_pending_packets (c, err);
 }
 
 /*
@@ -404,8 +406,8 @@ static int post (struct comm_group *c, uint32_t m, const struct outgoing *o,
 /* Note that the peer has all packets before `missed` and, of the following
  * ones, those in `here`.
  */
-static void settle (struct comm_group *c, uint32_t m, uint32_t missed,
-                    uint64_t here)
+static void acknowledge_packets (struct comm_group *c, uint32_t m,
+                                 uint32_t missed, uint64_t here)
 {
     struct stream_peer *p = &c->peer[m];
     uint32_t gone = missed - p->first;
@@ -439,7 +441,8 @@ static void keep_note (struct comm_group *c, uint32_t m,
     memcpy (note->data, slot->note, slot->len);
 }
 
-static int owe (struct comm_group *c, uint32_t m, struct error *err)
+static int delay_acknowledgement (struct comm_group *c, uint32_t m,
+                                  struct error *err)
 {
     struct stream_peer *p = &c->peer[m];
 
@@ -460,7 +463,7 @@ static int on_packet (struct comm_group *c, uint32_t m,
 
     if (letter->len < PACKET_HEADER)
         return 0;
-    settle (c, m, (uint32_t)wire_get (letter->data, 4), 0);
+    acknowledge_packets (c, m, (uint32_t)wire_get (letter->data, 4), 0);
     if (ahead >= COMM_GROUP_WINDOW || (p->here >> ahead & 1))
         return 0;
     if (!p->in)
@@ -474,15 +477,15 @@ static int on_packet (struct comm_group *c, uint32_t m,
     for (p->here |= UINT64_C (1) << ahead; p->here & 1; p->here >>= 1) {
         slot = &p->in[p->missed++ % COMM_GROUP_WINDOW];
         if (slot->flags == END)
-            arrive (c, m, slot->age);
+            receive_message (c, m, slot->age);
         else if (slot->flags == NOTE)
             keep_note (c, m, slot);
     }
-    return owe (c, m, err);
+    return delay_acknowledgement (c, m, err);
 }
 
-static int take_letter (void *arg, size_t member,
-                        const struct group_letter *letter, struct error *err)
+static int receive_letter (void *arg, size_t member,
+                           const struct group_letter *letter, struct error *err)
 {
     struct comm_group *c = arg;
     uint32_t m = (uint32_t)member;
@@ -494,13 +497,13 @@ static int take_letter (void *arg, size_t member,
     if (letter->kind == PACKET)
         rc = on_packet (c, m, letter, err);
     else if (letter->len == STATE_SIZE) {
-        settle (c, m, letter->number, wire_get (letter->data, 8));
+        acknowledge_packets (c, m, letter->number, wire_get (letter->data, 8));
         if (letter->kind == ASKS || letter->kind == ANSWERS)
             rc = send_again (c, m, err);
         if (rc == 0 && letter->kind == ASKS)
             rc = send_state (c, m, ANSWERS, err);
     }
-    return rc < 0 ? -1 : pump (c, err);
+    return rc < 0 ? -1 : send_pending_packets (c, err);
 }
 
 /*
@@ -512,7 +515,7 @@ static bool is_dead (const struct comm_group *c, uint32_t m)
     return c->g->member[m].dead;
 }
 
-static bool is_done (const struct comm_group *c)
+static bool is_wait_done (const struct comm_group *c)
 {
     const struct stream_peer *p = &c->peer[c->of];
 
@@ -544,7 +547,7 @@ static bool is_awaited (const struct comm_group *c, uint32_t m)
                || (c->flight >= COMM_GROUP_FLIGHT && p->first != p->next));
 }
 
-static int tell_owing (struct comm_group *c, struct error *err)
+static int send_acknowledgements (struct comm_group *c, struct error *err)
 {
     c->owing = false;
     for (uint32_t m = 0; m < c->n; m++)
@@ -571,8 +574,8 @@ static bool is_overdue (const struct comm_group *c, uint32_t m,
  * lately_ns; drop those that have been silent since begin_ns. Give up overdue
  * messages.
  */
-static int ask_all (struct comm_group *c, int64_t begin_ns, int64_t lately_ns,
-                    struct error *err)
+static int ask_awaited_members (struct comm_group *c, int64_t begin_ns,
+                                int64_t lately_ns, struct error *err)
 {
     int rc;
 
@@ -581,7 +584,7 @@ static int ask_all (struct comm_group *c, int64_t begin_ns, int64_t lately_ns,
     while (rc > 0);
     for (uint32_t m = 0; rc >= 0 && m < c->n; m++) {
         if (is_overdue (c, m, begin_ns))
-            give_up (c, m);
+            give_up_messages (c, m);
         if (!is_awaited (c, m) || c->g->member[m].spoke > lately_ns)
             continue;
         if (!group_listens (c->g, m, begin_ns))
@@ -592,7 +595,7 @@ static int ask_all (struct comm_group *c, int64_t begin_ns, int64_t lately_ns,
     return rc;
 }
 
-static int64_t least (int64_t a, int64_t b)
+static int64_t min_int64 (int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -602,24 +605,24 @@ static int wait_until_done (struct comm_group *c, struct error *err)
     int64_t gap = group_gap (c->g);
     int64_t longest = group_dead_ns (c->g) / ASK_TIMES;
     int64_t begin = group_now (c->g);
-    int64_t interval = least (ASK_FIRST * gap, longest);
+    int64_t interval = min_int64 (ASK_FIRST * gap, longest);
     int64_t next = begin + interval;
 
-    while (!is_done (c)) {
+    while (!is_wait_done (c)) {
         int64_t now = group_now (c->g);
         int64_t tell = c->owing ? c->owing_since + gap : INT64_MAX;
 
         if (now >= tell) {
-            if (tell_owing (c, err) < 0)
+            if (send_acknowledgements (c, err) < 0)
                 return -1;
         }
         else if (now >= next) {
-            if (ask_all (c, begin, now - interval, err) < 0)
+            if (ask_awaited_members (c, begin, now - interval, err) < 0)
                 return -1;
-            interval = least (2 * interval, longest);
+            interval = min_int64 (2 * interval, longest);
             next = group_now (c->g) + interval;
         }
-        else if (group_turn (c->g, least (next, tell), err) < 0)
+        else if (group_turn (c->g, min_int64 (next, tell), err) < 0)
             return -1;
     }
     return 0;
@@ -686,7 +689,7 @@ static int comm_send (void *vc, uint32_t to, size_t len, struct error *err)
     return send_and_wait (vc, to, &(struct outgoing){ .left = len }, err);
 }
 
-static int take_message (struct comm_group *c, uint32_t from)
+static int consume_message (struct comm_group *c, uint32_t from)
 {
     c->peer[from].arrived--;
     c->arrived--;
@@ -700,7 +703,7 @@ static int comm_recv (void *vc, uint32_t from, size_t len, struct error *err)
     (void)len;
     if (await (c, HERE, from, err) < 0)
         return -1;
-    return c->peer[from].arrived > 0 ? take_message (c, from) : 0;
+    return c->peer[from].arrived > 0 ? consume_message (c, from) : 0;
 }
 
 static int comm_recv_any (void *vc, size_t len, uint32_t *from,
@@ -717,7 +720,7 @@ static int comm_recv_any (void *vc, size_t len, uint32_t *from,
         c->last_any = (c->last_any + 1) % c->n;
     while (c->peer[c->last_any].arrived == 0);
     *from = c->last_any;
-    return take_message (c, *from);
+    return consume_message (c, *from);
 }
 
 static int comm_start_send (void *vc, uint32_t to, size_t len,
@@ -728,10 +731,10 @@ static int comm_start_send (void *vc, uint32_t to, size_t len,
 
     c->started++;
     if (is_dead (c, to))
-        report (c, to, true, true);
+        add_done_event (c, to, true, true);
     else if (to == c->g->me) {
-        report (c, to, true, false);
-        arrive (c, to, c->age);
+        add_done_event (c, to, true, false);
+        receive_message (c, to, c->age);
     }
     else if (post (c, to, &o, err) < 0)
         return -1;
@@ -747,11 +750,11 @@ static int comm_start_recv (void *vc, uint32_t from, size_t len,
     (void)err;
     c->started++;
     if (c->peer[from].arrived > 0) {
-        take_message (c, from);
-        report (c, from, false, false);
+        consume_message (c, from);
+        add_done_event (c, from, false, false);
     }
     else if (is_dead (c, from))
-        report (c, from, false, true);
+        add_done_event (c, from, false, true);
     else
         c->peer[from].wanted++;
     return 1;
@@ -811,8 +814,8 @@ static int receive_note (struct comm_group *c, uint32_t from, void *buf,
     return 1;
 }
 
-static int bad_note (const struct comm_group *c, uint32_t from,
-                     struct error *err)
+static int invalid_message_error (const struct comm_group *c, uint32_t from,
+                                  struct error *err)
 {
     return error_world (err, "%s sent an invalid message", c->host[from]);
 }
@@ -823,7 +826,7 @@ static int comm_recv_note (void *vc, uint32_t from, void *data, size_t len,
     size_t got = len;
     int rc = receive_note (vc, from, data, &got, err);
 
-    return rc > 0 && got != len ? bad_note (vc, from, err) : rc;
+    return rc > 0 && got != len ? invalid_message_error (vc, from, err) : rc;
 }
 
 /*
@@ -860,14 +863,14 @@ static int receive_blob (struct comm_group *c, uint32_t from,
         return rc;
     blob->len = wire_get (header, 8);
     if (blob->len > BLOB_MAX)
-        return bad_note (c, from, err);
+        return invalid_message_error (c, from, err);
     blob->data = xarray (blob->len, 1);
     while (at < blob->len && rc > 0) {
         size_t len = blob->len - at;
 
         rc = receive_note (c, from, blob->data + at, &len, err);
         if (rc > 0 && len == 0)
-            rc = bad_note (c, from, err);
+            rc = invalid_message_error (c, from, err);
         at += len;
     }
     if (rc <= 0) {

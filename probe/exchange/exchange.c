@@ -22,10 +22,10 @@ enum {
  * Kinds
  */
 
-static int many (const struct comm_side *s,
-                 int (*fn) (void *c, uint32_t peer, size_t len,
-                            struct error *err),
-                 unsigned int n, struct error *err)
+static int repeat_call (const struct comm_side *s,
+                        int (*fn) (void *c, uint32_t peer, size_t len,
+                                   struct error *err),
+                        unsigned int n, struct error *err)
 {
     int rc = 1;
 
@@ -51,9 +51,10 @@ static int by_turns (const struct comm_exchange *ex, struct comm_side *s,
     int rc = 1;
 
     for (unsigned int i = 0; i < s->n && rc > 0; i += width) {
-        rc = many (s, s->first ? comm->send : comm->recv, width, err);
+        rc = repeat_call (s, s->first ? comm->send : comm->recv, width, err);
         if (rc > 0)
-            rc = many (s, s->first ? comm->recv : comm->send, width, err);
+            rc = repeat_call (s, s->first ? comm->recv : comm->send, width,
+                              err);
     }
     if (s->first)
         s->ns = comm->now_ns (s->c) - start;
@@ -71,10 +72,10 @@ static int at_once (const struct comm_exchange *ex, struct comm_side *s,
 
     for (unsigned int i = 0; i < s->n && rc > 0; i += width) {
         unsigned int now = s->n - i < width ? s->n - i : width;
-        int started = many (s, comm->start_recv, now, err);
+        int started = repeat_call (s, comm->start_recv, now, err);
 
         if (started > 0)
-            started = many (s, comm->start_send, now, err);
+            started = repeat_call (s, comm->start_send, now, err);
         if (started < 0 || (rc = comm->wait_all (s->c, err)) < 0)
             return -1;
         if (started == 0)
@@ -96,8 +97,8 @@ static const struct comm_exchange generic[] = {
     { 0 },
 };
 
-static const struct comm_exchange *find (const struct comm_exchange *kinds,
-                                         const char *name)
+static const struct comm_exchange *
+find_exchange_kind (const struct comm_exchange *kinds, const char *name)
 {
     for (; kinds && kinds->name; kinds++)
         if (!strcmp (kinds->name, name))
@@ -114,11 +115,13 @@ const struct comm_exchange *exchange_find (const struct comm *comm,
     char names[256] = "";
     size_t len = 0;
 
-    if ((ex = find (kinds[0], name)) || (ex = find (kinds[1], name)))
+    if ((ex = find_exchange_kind (kinds[0], name))
+        || (ex = find_exchange_kind (kinds[1], name)))
         return ex;
     for (int k = 0; k < 2; k++)
         for (ex = kinds[k]; ex && ex->name; ex++)
-            if ((k == 0 || !find (kinds[0], ex->name)) && len < sizeof (names))
+            if ((k == 0 || !find_exchange_kind (kinds[0], ex->name))
+                && len < sizeof (names))
                 len += (size_t)snprintf (names + len, sizeof (names) - len,
                                          "%s%s", len ? ", " : "", ex->name);
     error_input (err, "'%.40s' is not an exchange; there are %s", name, names);
@@ -176,7 +179,7 @@ struct results *results_create (uint32_t n, bool receives)
     return r;
 }
 
-static void clear (struct results *r)
+static void clear_results (struct results *r)
 {
     for (uint32_t i = 0; i < r->n; i++) {
         free (r->with[i].time);
@@ -188,11 +191,11 @@ static void clear (struct results *r)
 void results_destroy (struct results *r)
 {
     if (r)
-        clear (r);
+        clear_results (r);
     free (r);
 }
 
-static struct repeats *begin (struct results *r, uint32_t peer)
+static struct repeats *begin_peer_results (struct results *r, uint32_t peer)
 {
     if (r->with[peer].count++ == 0)
         r->used++;
@@ -201,12 +204,12 @@ static struct repeats *begin (struct results *r, uint32_t peer)
 
 void results_add_lost (struct results *r, uint32_t peer)
 {
-    begin (r, peer)->lost++;
+    begin_peer_results (r, peer)->lost++;
 }
 
 void results_add (struct results *r, uint32_t peer, double time_ns)
 {
-    struct repeats *x = begin (r, peer);
+    struct repeats *x = begin_peer_results (r, peer);
     size_t n = x->count - x->lost - 1;
 
     x->time = xgrow (x->time, n, sizeof (*x->time));
@@ -231,8 +234,8 @@ static void pack (uint8_t *p, uint32_t peer, struct repeats *x)
 }
 
 /* Return false if it is invalid. */
-static bool unpack (const uint8_t *p, uint32_t n, uint32_t *peer,
-                    struct series_row *pair)
+static bool unpack_pair_result (const uint8_t *p, uint32_t n, uint32_t *peer,
+                                struct series_row *pair)
 {
     bool sane = true;
 
@@ -249,9 +252,10 @@ static bool unpack (const uint8_t *p, uint32_t n, uint32_t *peer,
 }
 
 /* Add the results of one process to the series. */
-static int take (const struct results *r, const struct party *p,
-                 uint32_t from, const struct comm_blob *blob,
-                 uint64_t length, struct series *s, struct error *err)
+static int add_process_results (const struct results *r, const struct party *p,
+                                uint32_t from, const struct comm_blob *blob,
+                                uint64_t length, struct series *s,
+                                struct error *err)
 {
     if (!blob->data) {
         s->process[from].lost = true;
@@ -263,7 +267,7 @@ static int take (const struct results *r, const struct party *p,
         uint32_t peer;
 
         if (blob->len - at < RECORD
-            || !unpack (blob->data + at, p->n, &peer, &pair))
+            || !unpack_pair_result (blob->data + at, p->n, &peer, &pair))
             return error_world (err, "%s sent invalid results",
                                 p->label[from]);
         pair.a = r->receives ? peer : from;
@@ -295,11 +299,11 @@ int results_collect (struct results *r, const struct party *p,
     party_lock (p);
     for (uint32_t i = 0; s && i < p->n; i++) {
         if (rc == 0)
-            rc = take (r, p, i, &all[i], length, s, err);
+            rc = add_process_results (r, p, i, &all[i], length, s, err);
         free (all[i].data);
     }
     party_unlock (p);
-    clear (r);
+    clear_results (r);
 error:
     free (data);
     free (all);
@@ -327,8 +331,8 @@ unsigned int measure_grow (unsigned int n, int64_t ns, int64_t batch_ns)
 /* Agree on the number of exchanges per repeat: the first side decides by its
  * time of each try, and tells the other.
  */
-static int settle (const struct comm_exchange *ex, struct comm_side *s,
-                   int64_t batch_ns, struct error *err)
+static int agree_on_batch (const struct comm_exchange *ex, struct comm_side *s,
+                           int64_t batch_ns, struct error *err)
 {
     for (;;) {
         uint8_t note[WORD] = { 0 };
@@ -367,7 +371,7 @@ int measure (const struct party *p, const struct comm_exchange *ex,
     s.n = how->exchanges  ? how->exchanges
           : ex->both_ways ? MEASURE_BOTH_WAYS
                           : 1;
-    if (how->batch_ns > 0 && settle (ex, &s, how->batch_ns, err) < 0)
+    if (how->batch_ns > 0 && agree_on_batch (ex, &s, how->batch_ns, err) < 0)
         return -1;
     for (unsigned int i = 0; i < how->repeats; i++) {
         int rc = ex->run (ex, &s, err);

@@ -25,8 +25,9 @@ struct noise_how {
 /* Find the processes of a list of labels, at most max. Return how many, or -1
  * with err.
  */
-static int find_all (const struct party *p, const char *list,
-                     uint32_t *process, uint32_t max, struct error *err)
+static int find_noise_processes (const struct party *p, const char *list,
+                                 uint32_t *process, uint32_t max,
+                                 struct error *err)
 {
     char label[LABEL_MAX];
     uint32_t n = 0;
@@ -57,7 +58,7 @@ static struct pattern *find_goals (const struct exchange_session *x,
     if (!x->args->goal)
         return pattern_create (PATTERN_ONE_TO_ONE, x->party.n, x->host, &opts,
                                err);
-    n = find_all (&x->party, x->args->goal, process, 2, err);
+    n = find_noise_processes (&x->party, x->args->goal, process, 2, err);
     if (n >= 0 && n != 2)
         error_input (err, "a pair is two processes");
     if (n == 2)
@@ -77,7 +78,8 @@ static int find_noise (const struct exchange_session *x, struct noise_how *how,
 
     if (!x->args->noise_on)
         return 0;
-    n = find_all (&x->party, x->args->noise_on, noisy, x->party.n, err);
+    n = find_noise_processes (&x->party, x->args->noise_on, noisy, x->party.n,
+                              err);
     for (int i = 0; i < n; i++)
         if (noisy[i] == how->process[0] || noisy[i] == how->process[1])
             n = error_input (err, "the goal pair makes no noise");
@@ -91,8 +93,8 @@ static int find_noise (const struct exchange_session *x, struct noise_how *how,
 /* If this process is one of them, exchange messages with all other noise
  * processes. Lost messages are ignored.
  */
-static int make_noise (const struct exchange_session *x,
-                       const struct noise_how *how, struct error *err)
+static int run_noise_exchange (const struct exchange_session *x,
+                               const struct noise_how *how, struct error *err)
 {
     const struct party *p = &x->party;
     const uint32_t *noisy = how->process + 2;
@@ -116,16 +118,17 @@ static int make_noise (const struct exchange_session *x,
 }
 
 /* One repeat of a goal pair, with noise or without. */
-static int repeat (const struct exchange_session *x, const struct probe *goal,
-                   size_t len, const struct noise_how *noise,
-                   struct results *r, struct error *err)
+static int repeat_goal_pair (const struct exchange_session *x,
+                             const struct probe *goal, size_t len,
+                             const struct noise_how *noise, struct results *r,
+                             struct error *err)
 {
     struct measure_how one = x->args->how;
 
     one.repeats = 1;
     if (measure_step (&x->party, x->ex, goal, 1, len, &one, r, err) < 0)
         return -1;
-    return noise ? make_noise (x, noise, err) : 0;
+    return noise ? run_noise_exchange (x, noise, err) : 0;
 }
 
 /* All repeats of a goal pair at one length, each alone, then with noise. */
@@ -138,8 +141,8 @@ static int run_goal (const struct exchange_session *x,
         if ((!how->fixed
              && noise_draw (x->party.n, how->processes, goal, x->args->seed,
                             how->pass, how->process, err) < 0)
-            || repeat (x, goal, len, NULL, alone, err) < 0
-            || repeat (x, goal, len, how, noisy, err) < 0)
+            || repeat_goal_pair (x, goal, len, NULL, alone, err) < 0
+            || repeat_goal_pair (x, goal, len, how, noisy, err) < 0)
             return -1;
     return 0;
 }
@@ -210,7 +213,7 @@ static int run_goals (struct exchange_session *x, const struct pattern *goals,
     return measure_goals (x, goals, how, alone, noisy, err);
 }
 
-static int run (struct exchange_session *x, struct error *err)
+static int run_noise_test (struct exchange_session *x, struct error *err)
 {
     const struct exchange_args *a = x->args;
     uint32_t n = x->party.n;
@@ -242,5 +245,5 @@ const struct exchange_test exchange_noise = {
     .options = args_noise, .rules = args_noise_rules,
     .exchange = "both-ways",
     .length = { (uint64_t[]){ 0 }, 1 },
-    .run = run,
+    .run = run_noise_test,
 };

@@ -142,8 +142,8 @@ error:
  */
 
 /* Compare a process's host with a host whose name has len letters. */
-static int compare_host (const struct party *p, uint32_t process,
-                         const char *name, size_t len)
+static int compare_process_host (const struct party *p, uint32_t process,
+                                 const char *name, size_t len)
 {
     const char *host = p->host[process];
     int order = strncmp (host, name, len);
@@ -160,20 +160,21 @@ uint32_t pairs_process (const struct party *p, const char *name)
     while (first < end) {
         uint32_t mid = first + (end - first) / 2;
 
-        if (compare_host (p, p->by_host[mid], name, len) < 0)
+        if (compare_process_host (p, p->by_host[mid], name, len) < 0)
             first = mid + 1;
         else
             end = mid;
     }
-    for (; end < p->n && !compare_host (p, p->by_host[end], name, len); end++)
+    for (; end < p->n && !compare_process_host (p, p->by_host[end], name, len);
+         end++)
         if (!strcmp (p->label[p->by_host[end]], name))
             return p->by_host[end];
     return end > first && name[len] == '\0' ? p->by_host[first] : p->n;
 }
 
 /* As party_tell, but it is an error if there is nothing. */
-static uint32_t *tell (const struct party *p, const uint32_t *word, size_t *n,
-                       struct error *err)
+static uint32_t *broadcast_words (const struct party *p, const uint32_t *word,
+                                  size_t *n, struct error *err)
 {
     uint32_t *told = party_tell (p, word, n, err);
 
@@ -196,7 +197,7 @@ struct pattern *pairs_tell (const struct party *p, const struct probe *pair,
         word[2 * i + 1] = pair[i].b;
     }
     n = 2 * n;
-    if ((told = tell (p, word, &n, err))) {
+    if ((told = broadcast_words (p, word, &n, err))) {
         n /= 2;
         all = xarray (n, sizeof (*all));
         for (size_t i = 0; i < n; i++)
@@ -228,7 +229,7 @@ static struct plan *tell_plan (const struct party *p, const struct plan *plan,
             word[n++] = pair[i].b;
         }
     }
-    if ((told = tell (p, word, &n, err)))
+    if ((told = broadcast_words (p, word, &n, err)))
         of = plan_create ("pmm");
     for (size_t i = 0; of && i + 3 <= n; i += 3)
         if (told[i] > plan_rounds (of) || told[i + 1] >= p->n
@@ -351,7 +352,7 @@ static int worse_first (const void *x, const void *y)
     return order ? order : util_compare (a->key, b->key);
 }
 
-static bool counts (const struct series_row *r)
+static bool counts_as_measured (const struct series_row *r)
 {
     return series_measured (r) && r->a != r->b;
 }
@@ -369,7 +370,7 @@ size_t pairs_worst (const struct series *s, struct probe *pair, size_t n)
 
         for (end = i; end < s->npairs
                       && s->row[end].length == s->row[i].length; end++)
-            if (counts (&s->row[end]))
+            if (counts_as_measured (&s->row[end]))
                 v[count++] = s->row[end].time_ns[SERIES_MEDIAN];
         qsort (v, count, sizeof (*v), compare_doubles);
         usual = count > 0 && v[count / 2] > 0 ? v[count / 2] : 1;
@@ -380,7 +381,7 @@ size_t pairs_worst (const struct series *s, struct probe *pair, size_t n)
                                     r->time_ns[SERIES_MEDIAN] / usual };
             uint32_t at = map_find (&known, key);
 
-            if (!counts (r))
+            if (!counts_as_measured (r))
                 continue;
             if (at == MAP_NONE) {
                 map_put (&known, key, (uint32_t)kept);
@@ -459,7 +460,7 @@ static int run_pattern (struct exchange_session *x, const char *name,
     return rc;
 }
 
-static int run (struct exchange_session *x, struct error *err)
+static int run_pairs_test (struct exchange_session *x, struct error *err)
 {
     const struct exchange_args *a = x->args;
     const char *list = a->pattern ? a->pattern : a->plan ? "pmm"
@@ -478,5 +479,5 @@ const struct exchange_test exchange_pairs = {
     .options = args_pairs,
     .exchange = "round-trip",
     .length = { (uint64_t[]){ 0 }, 1 },
-    .run = run,
+    .run = run_pairs_test,
 };

@@ -19,7 +19,7 @@
 
 enum { NUMBERS_MAX = 3, WORD_MAX = 40 };
 
-static int set_seed (void *field, const char *value, struct error *err)
+static int set_exchange_seed (void *field, const char *value, struct error *err)
 {
     struct exchange_args *a = field;
 
@@ -34,7 +34,8 @@ static int set_seed (void *field, const char *value, struct error *err)
  * Lengths
  */
 
-static int add_length (struct lengths *l, uint64_t length, struct error *err)
+static int add_exchange_length (struct lengths *l, uint64_t length,
+                                struct error *err)
 {
     if (l->n > 0 && length <= l->v[l->n - 1])
         return error_input (err, "the lengths do not ascend");
@@ -72,12 +73,12 @@ static int add_lengths (struct lengths *l, char *text, struct error *err)
             return bad_length (whole, err);
     }
     if (n == 1)
-        return add_length (l, v[0], err);
+        return add_exchange_length (l, v[0], err);
     if (n != NUMBERS_MAX || v[2] < 1U + by_factor || v[0] > v[1])
         return bad_length (whole, err);
     for (uint64_t x = v[0]; x <= v[1];
          x = !by_factor ? x + v[2] : x ? x * v[2] : 1)
-        if (add_length (l, x, err) < 0)
+        if (add_exchange_length (l, x, err) < 0)
             return -1;
     return 0;
 }
@@ -177,7 +178,7 @@ static const struct opt args_series[] = {
       1, MEASURE_EXCHANGES_MAX },
     { "batch-ms", 0, "MS", opt_double, FIELD (batch_ms),
       "increase exchanges until a repeat takes this long", 0, 1e6 },
-    { "seed", 0, "N", set_seed, 0,
+    { "seed", 0, "N", set_exchange_seed, 0,
       "seed to shuffle steps and processes by" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
       "which statistic of the repeats tables show (default: median)",
@@ -257,7 +258,8 @@ void args_clear (struct exchange_args *a)
     a->length = (struct lengths){ NULL, 0 };
 }
 
-static int check (const struct exchange_args *a, struct error *err)
+static int check_exchange_args (const struct exchange_args *a,
+                                struct error *err)
 {
     struct series_save to = { .format = a->format ? a->format : "json",
                               .path = a->output, .append = a->append };
@@ -337,7 +339,7 @@ int exchange_parse (const struct exchange_program *program, int argc,
     if (first < argc)
         return error_input (err, "'%.80s' is not an option", argv[first]);
     args->how.batch_ns = (int64_t)(1e6 * args->batch_ms);
-    return check (args, err);
+    return check_exchange_args (args, err);
 }
 
 void exchange_help (const struct exchange_program *program,
@@ -371,7 +373,7 @@ static struct keep {
     sem_t signalled; /* posted by the handler, or at the end */
 } keep = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static void on_signal (int sig)
+static void on_program_signal (int sig)
 {
     int saved_errno = errno;
 
@@ -380,7 +382,7 @@ static void on_signal (int sig)
     errno = saved_errno;
 }
 
-static void give_up (struct exchange_session *x);
+static void save_partial_run (struct exchange_session *x);
 
 /* End this process with ERROR_WORLD if a signal comes before the end. */
 static void *wait_for_signal (void *arg)
@@ -389,7 +391,7 @@ static void *wait_for_signal (void *arg)
         ;
     pthread_mutex_lock (&keep.lock);
     if (!keep.over) {
-        give_up (keep.session);
+        save_partial_run (keep.session);
         _exit (ERROR_WORLD);
     }
     pthread_mutex_unlock (&keep.lock);
@@ -398,7 +400,7 @@ static void *wait_for_signal (void *arg)
 
 static int keep_start (struct exchange_session *x, struct error *err)
 {
-    struct sigaction action = { .sa_handler = on_signal,
+    struct sigaction action = { .sa_handler = on_program_signal,
                                 .sa_flags = SA_RESTART };
 
     keep.session = x;
@@ -465,8 +467,8 @@ int session_series (struct exchange_session *x, enum series_test test,
 /* Print a run beside the one before, if it repeats that: for each pair that
  * both have, by length, the time in each, in microseconds, and the factor.
  */
-static void print_beside (const struct series *a, const struct series *b,
-                          enum series_stat stat, FILE *fp)
+static void print_runs_beside (const struct series *a, const struct series *b,
+                               enum series_stat stat, FILE *fp)
 {
     bool noise = b->test == SERIES_NOISE || b->test == SERIES_NOISE_BLOCKING;
     size_t len = strlen (a->pattern);
@@ -496,16 +498,16 @@ static void print_beside (const struct series *a, const struct series *b,
     fputc ('\n', fp);
 }
 
-static int compare_hosts (const struct party *p, uint32_t a, uint32_t b)
+static int compare_party_hosts (const struct party *p, uint32_t a, uint32_t b)
 {
     return strcmp (p->host[a], p->host[b]);
 }
 
-static int compare_processes (const void *va, const void *vb, void *party)
+static int compare_party_processes (const void *va, const void *vb, void *party)
 {
     uint32_t a = *(const uint32_t *)va;
     uint32_t b = *(const uint32_t *)vb;
-    int order = compare_hosts (party, a, b);
+    int order = compare_party_hosts (party, a, b);
 
     return order ? order : util_compare (a, b);
 }
@@ -521,9 +523,10 @@ static void number_hosts (struct exchange_session *x)
     x->host = xarray (p->n, sizeof (*x->host));
     for (uint32_t i = 0; i < p->n; i++)
         x->by_host[i] = i;
-    qsort_r (x->by_host, p->n, sizeof (*x->by_host), compare_processes, p);
+    qsort_r (x->by_host, p->n, sizeof (*x->by_host), compare_party_processes,
+             p);
     for (uint32_t i = 0; i < p->n; i++) {
-        if (i == 0 || compare_hosts (p, x->by_host[i - 1], x->by_host[i]))
+        if (i == 0 || compare_party_hosts (p, x->by_host[i - 1], x->by_host[i]))
             first = x->by_host[i];
         x->host[x->by_host[i]] = first;
     }
@@ -531,16 +534,16 @@ static void number_hosts (struct exchange_session *x)
 }
 
 /* Print tables for people; if all was measured, runs side by side as well. */
-static int print (const struct exchange_session *x, bool all,
-                  struct error *err)
+static int print_exchange_tables (const struct exchange_session *x, bool all,
+                                  struct error *err)
 {
     struct series_save to = { .stat = x->args->stat, .format = "table" };
 
     if (series_save (&x->runs, &to, err) < 0)
         return -1;
     for (size_t i = 1; all && i < x->runs.n; i++)
-        print_beside (x->runs.run[i - 1], x->runs.run[i], x->args->stat,
-                      stdout);
+        print_runs_beside (x->runs.run[i - 1], x->runs.run[i], x->args->stat,
+                           stdout);
     if (fflush (stdout) == EOF)
         return error_errno (err, "standard output");
     return 0;
@@ -558,14 +561,15 @@ static int save (const struct exchange_session *x, bool all,
     if (x->runs.n == 0)
         return 0;
     if ((a->output || a->format) && series_save (&x->runs, &to, err) < 0) {
-        print (x, all, NULL); /* at least this is left of the measurement */
+        print_exchange_tables (
+            x, all, NULL); /* at least this is left of the measurement */
         return -1;
     }
-    return a->output || !a->format ? print (x, all, err) : 0;
+    return a->output || !a->format ? print_exchange_tables (x, all, err) : 0;
 }
 
 /* If a run fails, save what was measured. */
-static void give_up (struct exchange_session *x)
+static void save_partial_run (struct exchange_session *x)
 {
     for (size_t i = 0; i < x->runs.n; i++) {
         struct series *s = x->runs.run[i];
@@ -578,7 +582,7 @@ static void give_up (struct exchange_session *x)
     save (x, false, NULL);
 }
 
-static bool is_complete (const struct series_list *runs)
+static bool are_runs_complete (const struct series_list *runs)
 {
     for (size_t i = 0; i < runs->n; i++)
         if (!runs->run[i]->complete)
@@ -589,8 +593,9 @@ static bool is_complete (const struct series_list *runs)
 /* Prepare any test: find the kind of exchange and the lengths, and prepare the
  * comm for them.
  */
-static int prepare (struct exchange_session *x,
-                    const struct exchange_test *test, struct error *err)
+static int prepare_exchange (struct exchange_session *x,
+                             const struct exchange_test *test,
+                             struct error *err)
 {
     const struct exchange_args *a = x->args;
     const struct party *p = &x->party;
@@ -624,7 +629,7 @@ int exchange_run (const struct exchange_program *program,
     number_hosts (&x);
     if (p->me == 0 && keep_start (&x, err) < 0)
         goto error;
-    rc = prepare (&x, test, err) < 0 ? -1 : test->run (&x, err);
+    rc = prepare_exchange (&x, test, err) < 0 ? -1 : test->run (&x, err);
     progress_end (&p->progress);
     if (p->me == 0) {
         party_lock (p);
@@ -632,7 +637,7 @@ int exchange_run (const struct exchange_program *program,
         party_unlock (p);
     }
     if (rc < 0)
-        give_up (&x);
+        save_partial_run (&x);
     else if (p->me == 0
              && (save (&x, true, err) < 0
                  || (program->after
@@ -640,7 +645,7 @@ int exchange_run (const struct exchange_program *program,
         rc = -1;
     if (p->me == 0)
         keep_stop (&x);
-    if (rc == 0 && !is_complete (&x.runs))
+    if (rc == 0 && !are_runs_complete (&x.runs))
         rc = ERROR_WORLD;
 error:
     series_list_clear (&x.runs);

@@ -44,7 +44,8 @@ static int star (const struct party *p, size_t len, struct error *err)
     return rc;
 }
 
-static int complete (const struct party *p, size_t len, struct error *err)
+static int exchange_complete (const struct party *p, size_t len,
+                              struct error *err)
 {
     uint32_t from;
     int all, rc = 1;
@@ -85,8 +86,8 @@ static int ring (const struct party *p, size_t len, struct error *err)
 }
 
 /* Start a message from and to each of n peers, then wait for all. */
-static int with_all (const struct party *p, const uint32_t *peer, uint32_t n,
-                     size_t len, struct error *err)
+static int exchange_with_peers (const struct party *p, const uint32_t *peer,
+                                uint32_t n, size_t len, struct error *err)
 {
     int all, rc = 1;
 
@@ -106,7 +107,7 @@ static int with_others (const struct party *p, size_t len, struct error *err)
 
     for (uint32_t i = 1; i < p->n; i++)
         peer[i - 1] = (p->me + i) % p->n;
-    rc = with_all (p, peer, p->n - 1, len, err);
+    rc = exchange_with_peers (p, peer, p->n - 1, len, err);
     free (peer);
     return rc;
 }
@@ -116,7 +117,7 @@ static int star_both (const struct party *p, size_t len, struct error *err)
     const uint32_t centre = 0;
 
     return p->me == centre ? with_others (p, len, err)
-                           : with_all (p, &centre, 1, len, err);
+                           : exchange_with_peers (p, &centre, 1, len, err);
 }
 
 static int ring_both (const struct party *p, size_t len, struct error *err)
@@ -124,12 +125,12 @@ static int ring_both (const struct party *p, size_t len, struct error *err)
     const uint32_t peer[] = { (p->me + 1) % p->n,
                               (p->me + p->n - 1) % p->n };
 
-    return with_all (p, peer, 2, len, err);
+    return exchange_with_peers (p, peer, 2, len, err);
 }
 
 static const pass_f passes[SERIES_SHAPES][2] = {
     [SERIES_STAR] = { star, star_both },
-    [SERIES_COMPLETE] = { complete, with_others },
+    [SERIES_COMPLETE] = { exchange_complete, with_others },
     [SERIES_RING] = { ring, ring_both },
 };
 
@@ -145,8 +146,8 @@ struct passes {
     int64_t ns;     /* of the last repeat */
 };
 
-static int repeat (const struct party *p, struct passes *st,
-                   struct error *err)
+static int repeat_passes (const struct party *p, struct passes *st,
+                          struct error *err)
 {
     int64_t start;
 
@@ -165,8 +166,8 @@ static int repeat (const struct party *p, struct passes *st,
 }
 
 /* Give process 0's word to all processes. */
-static int tell_word (const struct party *p, uint32_t *word,
-                      struct error *err)
+static int broadcast_word (const struct party *p, uint32_t *word,
+                           struct error *err)
 {
     size_t n = 1;
     uint32_t *told = party_tell (p, word, &n, err);
@@ -183,8 +184,8 @@ static int tell_word (const struct party *p, uint32_t *word,
  * how many repeats succeeded everywhere. Process 0 marks dead processes as
  * lost.
  */
-static int agree (const struct party *p, uint32_t *word, struct series *s,
-                  struct error *err)
+static int agree_on_minimum (const struct party *p, uint32_t *word,
+                             struct series *s, struct error *err)
 {
     struct comm_blob *all = s ? xcalloc (p->n, sizeof (*all)) : NULL;
     uint8_t data[WORD];
@@ -206,20 +207,20 @@ static int agree (const struct party *p, uint32_t *word, struct series *s,
         free (all[i].data);
     }
     free (all);
-    return rc < 0 ? -1 : tell_word (p, word, err);
+    return rc < 0 ? -1 : broadcast_word (p, word, err);
 }
 
 /* Increase the passes per repeat until a repeat takes at least batch_ns. */
-static int settle (const struct party *p, struct passes *st, int64_t batch_ns,
-                   struct error *err)
+static int choose_pass_count (const struct party *p, struct passes *st,
+                              int64_t batch_ns, struct error *err)
 {
     uint32_t next;
 
     do {
-        if (repeat (p, st, err) < 0)
+        if (repeat_passes (p, st, err) < 0)
             return -1;
         next = st->well ? measure_grow (st->n, st->ns, batch_ns) : 0;
-        if (tell_word (p, &next, err) < 0)
+        if (broadcast_word (p, &next, err) < 0)
             return -1;
         if (next > 0 && next <= MEASURE_EXCHANGES_MAX)
             st->n = next;
@@ -231,20 +232,20 @@ static int settle (const struct party *p, struct passes *st, int64_t batch_ns,
  * ns per pass. Return the number of repeats in which no process lost anything,
  * or -1 with err.
  */
-static int64_t run (const struct party *p, struct passes *st,
-                    unsigned int repeats, double *time, struct series *s,
-                    struct error *err)
+static int64_t run_shape_repeats (const struct party *p, struct passes *st,
+                                  unsigned int repeats, double *time,
+                                  struct series *s, struct error *err)
 {
     uint32_t done = 0, well = 0;
 
     while (done < repeats && well == done) {
         for (unsigned int i = 0; i < BLOCK && done < repeats; i++) {
-            if (repeat (p, st, err) < 0)
+            if (repeat_passes (p, st, err) < 0)
                 return -1;
             time[done++] = (double)st->ns / st->n;
             well += st->well;
         }
-        if (agree (p, &well, s, err) < 0)
+        if (agree_on_minimum (p, &well, s, err) < 0)
             return -1;
     }
     return well;
@@ -260,12 +261,13 @@ int topology_run (const struct party *p, enum series_shape shape,
                          .well = true, .n = how->warm_up };
     double *time = xarray (how->repeats, sizeof (*time));
     int64_t well = -1;
-    int rc = st.n > 0 ? repeat (p, &st, err) : 0;
+    int rc = st.n > 0 ? repeat_passes (p, &st, err) : 0;
 
     st.n = how->exchanges > 0 ? how->exchanges : 1;
     if (rc == 0 && how->batch_ns > 0)
-        rc = settle (p, &st, how->batch_ns, err);
-    if (rc == 0 && (well = run (p, &st, how->repeats, time, s, err)) < 0)
+        rc = choose_pass_count (p, &st, how->batch_ns, err);
+    if (rc == 0
+        && (well = run_shape_repeats (p, &st, how->repeats, time, s, err)) < 0)
         rc = -1;
     if (rc == 0 && s) {
         t.lost = how->repeats - (uint32_t)well;
@@ -284,7 +286,8 @@ int topology_run (const struct party *p, enum series_shape shape,
  * The test
  */
 
-static bool wanted (const struct exchange_args *a, int shape, int both)
+static bool is_shape_selected (const struct exchange_args *a, int shape,
+                               int both)
 {
     static const bool none[SERIES_SHAPES][2];
 
@@ -303,7 +306,7 @@ static int run_length (struct exchange_session *x, uint64_t length,
 
     for (int both = 0; both <= 1 && rc > 0; both++)
         for (int shape = SERIES_STAR; shape < SERIES_SHAPES && rc > 0; shape++)
-            if (wanted (a, shape, both))
+            if (is_shape_selected (a, shape, both))
                 rc = topology_run (&x->party, (enum series_shape)shape, both,
                                    length, &a->how, s, err);
     return rc;

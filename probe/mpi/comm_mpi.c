@@ -61,8 +61,9 @@ static int find_host (char host[PLACE_HOST_MAX], struct error *err)
     return 0;
 }
 
-static int find_places (struct comm_mpi *c, const struct comm_mpi_options *opts,
-                        struct error *err)
+static int find_mpi_places (struct comm_mpi *c,
+                            const struct comm_mpi_options *opts,
+                            struct error *err)
 {
     struct mpi_place me = { .host = "" };
     size_t n = (size_t)c->size;
@@ -128,7 +129,7 @@ struct comm_mpi *comm_mpi_open (MPI_Comm mpi,
         || CALL (err, MPI_Comm_set_errhandler, c->comm, MPI_ERRORS_RETURN) < 0
         || CALL (err, MPI_Comm_rank, c->comm, &c->rank) < 0
         || CALL (err, MPI_Comm_size, c->comm, &c->size) < 0
-        || find_places (c, opts, err) < 0) {
+        || find_mpi_places (c, opts, err) < 0) {
         comm_mpi_close (c);
         return NULL;
     }
@@ -222,7 +223,7 @@ static int barrier (void *vc, struct error *err)
     return done (CALL (err, MPI_Barrier, c->comm));
 }
 
-static int send (void *vc, uint32_t to, size_t len, struct error *err)
+static int send_mpi (void *vc, uint32_t to, size_t len, struct error *err)
 {
     struct comm_mpi *c = vc;
 
@@ -255,7 +256,7 @@ static int recv_any (void *vc, size_t len, uint32_t *from, struct error *err)
  */
 
 /* Make room for one more message. */
-static void make_room (struct started *s)
+static void grow_request_array (struct started *s)
 {
     size_t room = s->room > 0 ? 2 * (size_t)s->room : COMM_WINDOW;
 
@@ -274,7 +275,7 @@ static int start_send (void *vc, uint32_t to, size_t len, struct error *err)
     struct comm_mpi *c = vc;
     struct started *s = &c->started;
 
-    make_room (s);
+    grow_request_array (s);
     if (CALL (err, MPI_Isend, c->out, (int)len, MPI_BYTE, (int)to, TAG,
               c->comm, &s->request[s->n]) < 0)
         return -1;
@@ -287,7 +288,7 @@ static int start_recv (void *vc, uint32_t from, size_t len, struct error *err)
     struct comm_mpi *c = vc;
     struct started *s = &c->started;
 
-    make_room (s);
+    grow_request_array (s);
     if (!s->buffer[s->n])
         s->buffer[s->n] = make_message (c->len);
     if (CALL (err, MPI_Irecv, s->buffer[s->n], (int)len, MPI_BYTE, (int)from,
@@ -359,8 +360,8 @@ static int check_blob (size_t len, struct error *err)
 }
 
 /* Process 0 receives from one after the other. */
-static int collect (void *vc, const void *data, size_t len,
-                    struct comm_blob *all, struct error *err)
+static int gather_mpi_blobs (void *vc, const void *data, size_t len,
+                             struct comm_blob *all, struct error *err)
 {
     struct comm_mpi *c = vc;
     uint64_t mine = len, *lens = xcalloc ((size_t)c->size, sizeof (*lens));
@@ -387,7 +388,8 @@ static int collect (void *vc, const void *data, size_t len,
     return done (rc);
 }
 
-static int tell (void *vc, struct comm_blob *blob, struct error *err)
+static int broadcast_mpi_blob (void *vc, struct comm_blob *blob,
+                               struct error *err)
 {
     struct comm_mpi *c = vc;
     uint64_t len = blob->len;
@@ -413,7 +415,7 @@ const struct comm comm_mpi = {
     .reserve = reserve,
     .now_ns = now_ns,
     .barrier = barrier,
-    .send = send,
+    .send = send_mpi,
     .recv = recv,
     .recv_any = recv_any,
     .start_send = start_send,
@@ -422,7 +424,7 @@ const struct comm comm_mpi = {
     .wait_all = wait_all,
     .send_note = send_note,
     .recv_note = recv_note,
-    .collect = collect,
-    .tell = tell,
+    .collect = gather_mpi_blobs,
+    .tell = broadcast_mpi_blob,
     .exchanges = comm_mpi_kinds,
 };

@@ -31,7 +31,7 @@ struct mpi_side {
 #define OUT(s) (s)->c->out, (s)->len, MPI_BYTE, (s)->peer, TAG
 #define IN(s) (s)->c->in, (s)->len, MPI_BYTE, (s)->peer, TAG
 
-static int receive (struct mpi_side *s, struct error *err)
+static int receive_from_peer (struct mpi_side *s, struct error *err)
 {
     return CALL (err, MPI_Recv, IN (s), s->c->comm, MPI_STATUS_IGNORE);
 }
@@ -48,7 +48,7 @@ static int wait_both (struct mpi_side *s, struct error *err)
     return CALL (err, MPI_Waitall, 2, s->request, status);
 }
 
-static int both_ways (struct mpi_side *s, struct error *err)
+static int send_and_receive (struct mpi_side *s, struct error *err)
 {
     switch (s->manner) {
     case SENDRECV:
@@ -66,15 +66,15 @@ static int both_ways (struct mpi_side *s, struct error *err)
     }
 }
 
-static int round_trip (struct mpi_side *s, struct error *err)
+static int mpi_round_trip (struct mpi_side *s, struct error *err)
 {
-    if (!s->first && receive (s, err) < 0)
+    if (!s->first && receive_from_peer (s, err) < 0)
         return -1;
     if ((s->manner == BUFFERED ? CALL (err, MPI_Bsend, OUT (s), s->c->comm)
                                : CALL (err, MPI_Send, OUT (s), s->c->comm))
         < 0)
         return -1;
-    return s->first ? receive (s, err) : 0;
+    return s->first ? receive_from_peer (s, err) : 0;
 }
 
 static int round_trip_ready (struct mpi_side *s, bool last, struct error *err)
@@ -93,7 +93,7 @@ static int round_trip_ready (struct mpi_side *s, bool last, struct error *err)
 }
 
 /* What comes before, which is not timed. */
-static int begin (struct mpi_side *s, struct error *err)
+static int begin_mpi_exchange (struct mpi_side *s, struct error *err)
 {
     int rc = 0;
 
@@ -115,8 +115,8 @@ static int begin (struct mpi_side *s, struct error *err)
                             TAG_THERE, s->c->comm);
 }
 
-static int run (const struct comm_exchange *ex, struct comm_side *side,
-                struct error *err)
+static int run_mpi_exchange (const struct comm_exchange *ex,
+                             struct comm_side *side, struct error *err)
 {
     struct mpi_side s = {
         .c = side->c,
@@ -127,13 +127,13 @@ static int run (const struct comm_exchange *ex, struct comm_side *side,
         .n = side->n,
         .request = { MPI_REQUEST_NULL, MPI_REQUEST_NULL },
     };
-    int rc = begin (&s, err);
+    int rc = begin_mpi_exchange (&s, err);
     int64_t began = clock_ns ();
 
     for (unsigned int i = 0; i < s.n && rc == 0; i++)
-        rc = ex->both_ways         ? both_ways (&s, err)
+        rc = ex->both_ways         ? send_and_receive (&s, err)
              : s.manner == READY ? round_trip_ready (&s, i + 1 == s.n, err)
-                                 : round_trip (&s, err);
+                                 : mpi_round_trip (&s, err);
     if (s.first)
         side->ns = clock_ns () - began;
     for (int i = 0; i < 2; i++)
@@ -145,16 +145,17 @@ static int run (const struct comm_exchange *ex, struct comm_side *side,
 #define MANNER(x) &(const enum manner){ x }
 
 const struct comm_exchange comm_mpi_kinds[] = {
-    { "round-trip", "a message there, then one back", run, false,
+    { "round-trip", "a message there, then one back", run_mpi_exchange, false,
       MANNER (ROUND_TRIP) },
-    { "sendrecv", "both ways, each by one call", run, true,
+    { "sendrecv", "both ways, each by one call", run_mpi_exchange, true,
       MANNER (SENDRECV) },
-    { "nonblocking", "both ways, started and waited for", run, true,
-      MANNER (NONBLOCKING) },
-    { "persistent", "the same by requests made once", run, true,
+    { "nonblocking", "both ways, started and waited for", run_mpi_exchange,
+      true, MANNER (NONBLOCKING) },
+    { "persistent", "the same by requests made once", run_mpi_exchange, true,
       MANNER (PERSISTENT) },
-    { "ready", "round trips in ready mode", run, false, MANNER (READY) },
-    { "buffered", "round trips by way of a send buffer", run, false,
-      MANNER (BUFFERED) },
+    { "ready", "round trips in ready mode", run_mpi_exchange, false,
+      MANNER (READY) },
+    { "buffered", "round trips by way of a send buffer", run_mpi_exchange,
+      false, MANNER (BUFFERED) },
     { 0 },
 };

@@ -80,7 +80,7 @@ static const struct exchange_program program = {
     .tests = own_tests,
 };
 
-static void usage (FILE *fp)
+static void print_mpi_usage (FILE *fp)
 {
     fprintf (fp, "Usage: srun|mpirun ... %s TEST [OPTION]...\n\n", name);
     exchange_list (own_tests, fp);
@@ -89,8 +89,9 @@ static void usage (FILE *fp)
 }
 
 /* Return 0, OPTIONS_HELP after it was printed, or -1 with err. */
-static int parse (int argc, char **argv, const struct exchange_test **test,
-                  struct exchange_args *args, struct error *err)
+static int parse_mpi_args (int argc, char **argv,
+                           const struct exchange_test **test,
+                           struct exchange_args *args, struct error *err)
 {
     int rc;
 
@@ -148,8 +149,8 @@ static int start_watchdog (struct error *err)
     return 0;
 }
 
-static int run (const struct exchange_test *test,
-                const struct exchange_args *args, struct error *err)
+static int run_mpi_test (const struct exchange_test *test,
+                         const struct exchange_args *args, struct error *err)
 {
     struct comm_mpi *c;
     struct party party;
@@ -199,7 +200,7 @@ static void end_all (void)
 }
 
 /* Return the exit status. */
-static int finish (int rc, const struct error *err)
+static int finish_mpi (int rc, const struct error *err)
 {
     int first, me;
 
@@ -223,11 +224,11 @@ int main (int argc, char **argv)
 
     signal (SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
     if (argc < 2) {
-        usage (stderr);
+        print_mpi_usage (stderr);
         return ERROR_INPUT;
     }
     if (!strcmp (argv[1], "--help") || !strcmp (argv[1], "-h")) {
-        usage (stdout);
+        print_mpi_usage (stdout);
         return 0;
     }
     if (!strcmp (argv[1], "--version") || !strcmp (argv[1], "-V")) {
@@ -235,14 +236,14 @@ int main (int argc, char **argv)
         return 0;
     }
     args_init (&args);
-    rc = parse (argc, argv, &test, &args, &err);
+    rc = parse_mpi_args (argc, argv, &test, &args, &err);
     if (rc == OPTIONS_HELP)
         return 0;
     MPI_Init (&argc, &argv);
     atexit (end_all);
     if (rc == 0)
-        rc = run (test, &args, &err);
-    rc = finish (rc, &err);
+        rc = run_mpi_test (test, &args, &err);
+    rc = finish_mpi (rc, &err);
     args_clear (&args);
     return rc;
 }

@@ -107,12 +107,14 @@ static const struct mpi_operation {
       0 },
 };
 
-static int send (struct mpi_bench *b, int to, int n, struct error *err)
+static int send_bench_message (struct mpi_bench *b, int to, int n,
+                               struct error *err)
 {
     return CALL (err, MPI_Send, b->out, n, MPI_INT, to, TAG, b->comm);
 }
 
-static int receive (struct mpi_bench *b, int from, int n, struct error *err)
+static int receive_bench_message (struct mpi_bench *b, int from, int n,
+                                  struct error *err)
 {
     return CALL (err, MPI_Recv, b->in, n, MPI_INT, from, TAG, b->comm,
                  MPI_STATUS_IGNORE);
@@ -129,7 +131,7 @@ static int run_pair (struct mpi_bench *b, enum op op, int n, struct error *err)
     switch (op) {
     case OP_ISEND_WAIT:
         if (!first)
-            return receive (b, peer, n, err);
+            return receive_bench_message (b, peer, n, err);
         if (CALL (err, MPI_Isend, b->out, n, MPI_INT, peer, TAG, b->comm,
                   request) < 0)
             return -1;
@@ -150,11 +152,14 @@ static int run_pair (struct mpi_bench *b, enum op op, int n, struct error *err)
                 return -1;
         return CALL (err, MPI_Waitall, MESSAGES, request, status);
     default:
-        if ((first ? send : receive) (b, peer, n, err) < 0)
+        if ((first ? send_bench_message : receive_bench_message) (b, peer, n,
+                                                                  err)
+            < 0)
             return -1;
         if (op == OP_SEND)
             return 0;
-        return (first ? receive : send) (b, peer, n, err);
+        return (first ? receive_bench_message : send_bench_message) (b, peer, n,
+                                                                     err);
     }
 }
 
@@ -203,8 +208,9 @@ enum {
  * at its end varies with the other load of the machine, so the cost of a
  * barrier right before is subtracted.
  */
-static int once (struct mpi_bench *b, const struct mpi_operation *o, uint64_t n,
-                 double *us, struct error *err)
+static int time_operation_once (struct mpi_bench *b,
+                                const struct mpi_operation *o, uint64_t n,
+                                double *us, struct error *err)
 {
     bool together = !(o->flags & ALONE);
     double begin, waited = 0;
@@ -242,10 +248,10 @@ static int measure_cost (struct mpi_bench *b, size_t i,
     double ignored;
 
     for (unsigned int k = 0; k < b->how->warm_up; k++)
-        if (once (b, o, n, &ignored, err) < 0)
+        if (time_operation_once (b, o, n, &ignored, err) < 0)
             return -1;
     for (size_t k = 0; k < repeats; k++) {
-        if (once (b, o, n, &b->us[k], err) < 0)
+        if (time_operation_once (b, o, n, &b->us[k], err) < 0)
             return -1;
         b->us[k] = (b->us[k] - dt) / each;
     }
@@ -271,8 +277,9 @@ static int make_requests (struct mpi_bench *b, struct error *err)
  * Output, at process 0
  */
 
-static void print (const struct exchange_session *x, const char *mpi,
-                   const struct operation_cost *cost)
+static void print_operation_costs (const struct exchange_session *x,
+                                   const char *mpi,
+                                   const struct operation_cost *cost)
 {
     printf ("# %s, %u processes on %u hosts, %u repeats\n"
             "#  microseconds  standard error  operation\n", mpi, x->party.n,
@@ -314,8 +321,10 @@ static json_t *to_json (const struct exchange_session *x, const char *mpi,
     return json;
 }
 
-static int show (const struct exchange_session *x, uint64_t fast_repeats,
-                 const struct operation_cost *cost, struct error *err)
+static int report_operation_costs (const struct exchange_session *x,
+                                   uint64_t fast_repeats,
+                                   const struct operation_cost *cost,
+                                   struct error *err)
 {
     struct outfile *out;
     char mpi[100];
@@ -323,7 +332,7 @@ static int show (const struct exchange_session *x, uint64_t fast_repeats,
     int rc;
 
     comm_mpi_describe (mpi, sizeof (mpi));
-    print (x, mpi, cost);
+    print_operation_costs (x, mpi, cost);
     if (fflush (stdout) == EOF)
         return error_errno (err, "standard output");
     if (!x->args->output)
@@ -357,7 +366,7 @@ int operations_run (const struct exchange_session *x, uint64_t fast_repeats,
     for (size_t i = 0; rc == 0 && i < OPERATIONS; i++)
         rc = measure_cost (&b, i, cost, err);
     if (rc == 0 && b.rank == 0)
-        rc = show (x, fast_repeats, cost, err);
+        rc = report_operation_costs (x, fast_repeats, cost, err);
     for (int i = 0; i < MESSAGES; i++)
         if (b.request[i] != MPI_REQUEST_NULL)
             MPI_Request_free (&b.request[i]);

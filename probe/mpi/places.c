@@ -16,7 +16,7 @@ const char *const place_namings[] = { [PLACE_BY_ANY] = "any",
                                       [PLACE_BY_CORE] = "core", NULL };
 
 /* Order by host, then by set of cores, then by rank. */
-static int compare_places (const void *va, const void *vb)
+static int compare_mpi_places (const void *va, const void *vb)
 {
     const struct mpi_place *a = *(const struct mpi_place *const *)va;
     const struct mpi_place *b = *(const struct mpi_place *const *)vb;
@@ -34,7 +34,7 @@ static const struct mpi_place **sort_places (const struct mpi_place *place,
 
     for (uint32_t i = 0; i < n; i++)
         sorted[i] = &place[i];
-    qsort (sorted, n, sizeof (*sorted), compare_places);
+    qsort (sorted, n, sizeof (*sorted), compare_mpi_places);
     return sorted;
 }
 
@@ -49,7 +49,8 @@ static bool same_cores (const struct mpi_place *a, const struct mpi_place *b)
 }
 
 /* The first host with more than one process; NULL: none. */
-static const char *crowded (const struct mpi_place *const *sorted, uint32_t n)
+static const char *find_crowded_host (const struct mpi_place *const *sorted,
+                                      uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++)
         if (same_host (sorted[i - 1], sorted[i]))
@@ -112,7 +113,7 @@ int places_name (const struct mpi_place *place, uint32_t n,
                  struct error *err)
 {
     const struct mpi_place **sorted = sort_places (place, n);
-    const char *several = crowded (sorted, n);
+    const char *several = find_crowded_host (sorted, n);
     int rc = 0;
 
     if (several && naming == PLACE_BY_HOST)

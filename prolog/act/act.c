@@ -30,7 +30,8 @@ struct policy_round {
 };
 
 __attribute__ ((format (printf, 3, 4))) static void
-say (struct policy_round *r, enum policy_kind kind, const char *fmt, ...)
+report_policy_line (struct policy_round *r, enum policy_kind kind,
+                    const char *fmt, ...)
 {
     char line[LINE_MAX_BYTES];
 
@@ -153,10 +154,10 @@ static int say_changes (struct policy_round *r, bool remarks)
         if (news ? !old || strcmp (now.text, words_of ("%s", old).text)
                  : old != NULL) {
             if (remarks)
-                say (r, POLICY_NOTE, "%s", all->remark[i]);
+                report_policy_line (r, POLICY_NOTE, "%s", all->remark[i]);
             else
-                say (r, POLICY_NOTE, "%s: %s: %s", node,
-                     policy_kind_name (d->kind), d->why);
+                report_policy_line (r, POLICY_NOTE, "%s: %s: %s", node,
+                                    policy_kind_name (d->kind), d->why);
             if (old)
                 rc = ledger_say (r->ledger, node, old, false, r->err);
             if (rc == 0 && news)
@@ -171,8 +172,8 @@ static int say_changes (struct policy_round *r, bool remarks)
     json_object_foreach (said, key, v)
         if (rc == 0 && !all->stopped) {
             if (remarks)
-                say (r, POLICY_NONE, "no longer true: %s",
-                     json_string_value (v));
+                report_policy_line (r, POLICY_NONE, "no longer true: %s",
+                                    json_string_value (v));
             rc = ledger_say (r->ledger, remarks ? "" : key,
                              json_string_value (v), false, r->err);
         }
@@ -185,7 +186,7 @@ static int say_changes (struct policy_round *r, bool remarks)
 /* Act in Slurm. Return 1, 0 if the node's state has changed, or -1 with err. A
  * pure observation needs no action: it is done when it is recorded.
  */
-static int do_it (struct policy_round *r, const struct decision *d)
+static int apply_in_slurm (struct policy_round *r, const struct decision *d)
 {
     const struct policy_input *in = &r->report->facts.input;
     const char *reason = ""; /* of our newest drain of the node */
@@ -193,7 +194,8 @@ static int do_it (struct policy_round *r, const struct decision *d)
 
     if (d->kind == POLICY_DRAIN
         && (rc = controller_drain (d->node, d->reason, r->err)) == 1) {
-        say (r, POLICY_DRAIN, "%s: drained: %s", d->node, d->reason);
+        report_policy_line (r, POLICY_DRAIN, "%s: drained: %s", d->node,
+                            d->reason);
         r->report->drained++;
     }
     if (d->kind != POLICY_RESUME)
@@ -203,7 +205,7 @@ static int do_it (struct policy_round *r, const struct decision *d)
             && !strcmp (in->action[i].node, d->node))
             reason = in->action[i].reason;
     if ((rc = controller_resume (d->node, reason, r->err)) == 1) {
-        say (r, POLICY_RESUME, "%s: resumed", d->node);
+        report_policy_line (r, POLICY_RESUME, "%s: resumed", d->node);
         r->report->resumed++;
     }
     return rc;
@@ -212,7 +214,7 @@ static int do_it (struct policy_round *r, const struct decision *d)
 /* Record the action, act, and mark it as done. If the node's state has changed,
  * the record stays open, and the next round checks the outcome.
  */
-static int carry_out (struct policy_round *r, const struct decision *d)
+static int execute_action (struct policy_round *r, const struct decision *d)
 {
     const struct ledger_action action = {
         .node = d->node,
@@ -223,11 +225,11 @@ static int carry_out (struct policy_round *r, const struct decision *d)
         .cause = d->cause,
     };
     int64_t id = ledger_intend (r->ledger, r->now, &action, r->err);
-    int rc = id < 0 ? -1 : do_it (r, d);
+    int rc = id < 0 ? -1 : apply_in_slurm (r, d);
 
     if (rc == 0)
-        say (r, POLICY_NOTE, "%s: no %s: the node has changed", d->node,
-             action.kind);
+        report_policy_line (r, POLICY_NOTE, "%s: no %s: the node has changed",
+                            d->node, action.kind);
     return rc == 1 ? ledger_done (r->ledger, r->now, id, r->err) : rc;
 }
 
@@ -260,7 +262,8 @@ int act_round (struct act_report *report, const struct site *site,
                 rc = ledger_done (ledger, now, (int64_t)in->action[i].id, err);
         for (size_t k = 0; k < sizeof (order) / sizeof (order[0]); k++)
             for (size_t i = 0; rc >= 0 && i < d->n; i++)
-                if (d->v[i].kind == order[k] && carry_out (&r, &d->v[i]) < 0)
+                if (d->v[i].kind == order[k]
+                    && execute_action (&r, &d->v[i]) < 0)
                     rc = -1;
     }
     close (lock);

@@ -65,7 +65,8 @@ void facts_doubt (struct facts *facts, const char *sentence)
     facts->input.unreadable = facts->unreadable;
 }
 
-static void doubt_row (struct facts_reading *r, const char *what, int64_t id)
+static void report_unknown_row (struct facts_reading *r, const char *what,
+                                int64_t id)
 {
     char text[80];
 
@@ -94,8 +95,8 @@ static json_t *read_rows (struct facts_reading *r, json_t *rows)
     return rows;
 }
 
-static json_t *list (struct facts_reading *r, enum ledger_kind kind,
-                     int64_t from)
+static json_t *list_ledger_rows (struct facts_reading *r, enum ledger_kind kind,
+                                 int64_t from)
 {
     return READ (ledger_list (r->ledger, kind, from, 0, r->err));
 }
@@ -113,8 +114,8 @@ static double real_of (const json_t *row, const char *column)
 }
 
 /* A text that lives as long as the facts; NULL if the column is NULL. */
-static const char *text_of (struct facts_reading *r, const json_t *row,
-                            const char *column)
+static const char *copy_column_text (struct facts_reading *r, const json_t *row,
+                                     const char *column)
 {
     const char *s = json_string_value (json_object_get (row, column));
 
@@ -137,7 +138,7 @@ static unsigned int word_of (const json_t *row, const char *column,
 
 static void read_actions (struct facts_reading *r)
 {
-    json_t *rows = list (r, LEDGER_ACTIONS, INT64_MAX);
+    json_t *rows = list_ledger_rows (r, LEDGER_ACTIONS, INT64_MAX);
     size_t n = json_array_size (rows);
     struct policy_input *in = &r->facts->input;
     struct policy_action *action = alloc (r, n, sizeof (*action));
@@ -150,9 +151,9 @@ static void read_actions (struct facts_reading *r)
         *a = (struct policy_action){
             .id = (uint64_t)number_of (row, "id"),
             .kind = word_of (row, "kind", policy_kind_name, POLICY_LIFTED + 1),
-            .node = text_of (r, row, "node"),
-            .link = text_of (r, row, "link"),
-            .reason = text_of (r, row, "reason"),
+            .node = copy_column_text (r, row, "node"),
+            .link = copy_column_text (r, row, "link"),
+            .reason = copy_column_text (r, row, "reason"),
             .time = number_of (row, "intended"),
             .after = (uint64_t)number_of (row, "after"),
             .unsure = json_is_null (json_object_get (row, "done")),
@@ -160,14 +161,15 @@ static void read_actions (struct facts_reading *r)
         if (a->kind >= POLICY_DRAIN && a->kind <= POLICY_LIFTED)
             in->nactions++;
         else
-            doubt_row (r, "action", (int64_t)a->id);
+            report_unknown_row (r, "action", (int64_t)a->id);
     }
     json_decref (rows);
 }
 
 /* --- links of interest --------------------------------------------------- */
 
-static void add_link (struct facts_reading *r, uint32_t endpoint, int64_t from)
+static void add_host_link (struct facts_reading *r, uint32_t endpoint,
+                           int64_t from)
 {
     int64_t *since;
 
@@ -181,7 +183,8 @@ static void add_link (struct facts_reading *r, uint32_t endpoint, int64_t from)
 }
 
 /* Add the audits from `from` on with findings; about the link if not NULL. */
-static void add_found (struct facts_reading *r, int64_t from, const char *link)
+static void add_audits_with_findings (struct facts_reading *r, int64_t from,
+                                      const char *link)
 {
     json_t *rows = READ (ledger_found (r->ledger, from, link, r->err));
     const json_t *row;
@@ -197,8 +200,8 @@ static void add_found (struct facts_reading *r, int64_t from, const char *link)
 /* Whether a drain by us may still stand: newer actions are only resumes that
  * may not be applied.
  */
-static bool may_stand (const struct policy_input *in,
-                       const struct policy_action *drain)
+static bool is_drain_maybe_active (const struct policy_input *in,
+                                   const struct policy_action *drain)
 {
     for (const struct policy_action *a = drain + 1;
          a < in->action + in->nactions; a++)
@@ -219,7 +222,7 @@ static void add_drained (struct facts_reading *r)
         const struct policy_action *a = &in->action[i];
         int64_t from = (int64_t)a->after + 1;
 
-        if (!may_stand (in, a))
+        if (!is_drain_maybe_active (in, a))
             continue;
         from = from < r->from ? from : r->from;
         r->oldest = from < r->oldest ? from : r->oldest;
@@ -227,16 +230,16 @@ static void add_drained (struct facts_reading *r)
             uint32_t link = f->port[f->endpoint[e].port].link;
 
             if (link != FABRIC_NONE && !strcmp (r->node[e], a->node)) {
-                add_link (r, r->endpoint[link], from);
-                add_found (r, from, f->link[link].id);
+                add_host_link (r, r->endpoint[link], from);
+                add_audits_with_findings (r, from, f->link[link].id);
             }
         }
     }
 }
 
-static void add_suspects (struct facts_reading *r)
+static void add_ledger_suspects (struct facts_reading *r)
 {
-    json_t *rows = list (r, LEDGER_SUSPECTS, r->from);
+    json_t *rows = list_ledger_rows (r, LEDGER_SUSPECTS, r->from);
     const json_t *row;
     size_t i;
 
@@ -244,12 +247,13 @@ static void add_suspects (struct facts_reading *r)
         uint32_t link = fabric_find_link (r->fabric, json_text (row, "link"));
 
         if (link != FABRIC_NONE)
-            add_link (r, r->endpoint[link], r->from);
+            add_host_link (r, r->endpoint[link], r->from);
     }
     json_decref (rows);
 }
 
-static const char *link_of (const struct facts_reading *r, uint32_t endpoint)
+static const char *endpoint_link_id (const struct facts_reading *r,
+                                     uint32_t endpoint)
 {
     const struct fabric *f = r->fabric;
 
@@ -260,10 +264,9 @@ static const char *link_of (const struct facts_reading *r, uint32_t endpoint)
 static void add_link_audits (struct facts_reading *r, uint32_t e)
 {
     const struct fabric *f = r->fabric;
-    json_t *rows
-        = READ (ledger_link_audits (r->ledger, r->since[e], link_of (r, e),
-                                    f->host[f->endpoint[e].host].name,
-                                    r->err));
+    const char *host = f->host[f->endpoint[e].host].name;
+    json_t *rows = READ (ledger_link_audits (
+        r->ledger, r->since[e], endpoint_link_id (r, e), host, r->err));
     const json_t *row;
     size_t i;
 
@@ -282,7 +285,7 @@ static void add_link_audits (struct facts_reading *r, uint32_t e)
         /* its node; its own name if it is not in the fabric */
         v.peer = h != FABRIC_NONE && f->host[h].count > 0
                      ? r->node[f->host[h].first]
-                     : text_of (r, row, "peer");
+                     : copy_column_text (r, row, "peer");
         if (v.clean || v.open) {
             r->id = xgrow (r->id, r->nids, sizeof (*r->id));
             r->id[r->nids++] = v.audit;
@@ -305,7 +308,7 @@ static int compare_link_audits (const void *va, const void *vb)
 /* --- audits -------------------------------------------------------------- */
 
 /* The name of a host link's port, "mlx5_0/1"; NULL: not known. */
-static const char *port_of (struct facts_reading *r, uint32_t endpoint)
+static const char *host_port_name (struct facts_reading *r, uint32_t endpoint)
 {
     const char *name /* "node1 mlx5_0/1" */
         = PORT_NAME (r->fabric, r->fabric->endpoint[endpoint].port);
@@ -327,11 +330,11 @@ static struct policy_suspect suspect_of (struct facts_reading *r,
         = r->nseen > 0 ? bsearch (&key, r->seen, r->nseen, sizeof (key),
                                   compare_link_audits)
                        : NULL;
-    struct policy_suspect s = { .link = text_of (r, row, "id") };
+    struct policy_suspect s = { .link = copy_column_text (r, row, "id") };
 
     if (v && v->own) {
         s.host = r->node[v->endpoint];
-        s.port = port_of (r, v->endpoint);
+        s.port = host_port_name (r, v->endpoint);
         s.peer = v->peer;
         s.lossy = v->lossy;
     }
@@ -357,7 +360,7 @@ static struct policy_finding finding_of (struct facts_reading *r,
 
     if (f.level > VERDICT_FAIL || f.kind >= FINDING_KINDS
         || f.basis >= FINDING_BASES) {
-        doubt_row (r, "a finding of audit", audit);
+        report_unknown_row (r, "a finding of audit", audit);
         f.level = VERDICT_UNKNOWN;
         f.kind = FINDING_ROUTE;
         f.basis = BASIS_LOSS;
@@ -382,9 +385,9 @@ static struct policy_finding no_finding (struct facts_reading *r, bool open,
     for (size_t i = 0; i < n; i++)
         if (open ? v[i].open : v[i].clean)
             s[f.nsuspects++] = (struct policy_suspect){
-                .link = link_of (r, v[i].endpoint),
+                .link = endpoint_link_id (r, v[i].endpoint),
                 .host = r->node[v[i].endpoint],
-                .port = port_of (r, v[i].endpoint),
+                .port = host_port_name (r, v[i].endpoint),
             };
     return f;
 }
@@ -403,7 +406,7 @@ static void add_audit (struct facts_reading *r, const json_t *row,
     bool unclear = limited;
 
     if (status > VERDICT_FAIL)
-        doubt_row (r, "audit", id);
+        report_unknown_row (r, "audit", id);
     for (size_t i = 0; i < n; i++) {
         f[i] = finding_of (r, id, json_array_get (findings, i));
         /* a FAIL or UNKNOWN that is not about a host end */
@@ -426,13 +429,13 @@ static void add_audit (struct facts_reading *r, const json_t *row,
         .complete = number_of (row, "complete"),
         .asked = (size_t)number_of (row, "asked"),
         .nodes = (size_t)number_of (row, "answered"),
-        .leader = text_of (r, row, "leader"),
+        .leader = copy_column_text (r, row, "leader"),
         .finding = f,
         .nfindings = n,
     };
 }
 
-static void read_audits (struct facts_reading *r)
+static void read_fact_audits (struct facts_reading *r)
 {
     size_t first = 0, end = 0;
 
@@ -467,7 +470,7 @@ static void read_audits (struct facts_reading *r)
 
 static void read_tries (struct facts_reading *r)
 {
-    json_t *rows = list (r, LEDGER_TRIES, r->oldest);
+    json_t *rows = list_ledger_rows (r, LEDGER_TRIES, r->oldest);
     size_t n = r->facts->input.ntried = json_array_size (rows);
     struct policy_try *v = alloc (r, n, sizeof (*v));
 
@@ -475,7 +478,7 @@ static void read_tries (struct facts_reading *r)
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get (rows, i);
 
-        v[i].node = text_of (r, row, "node");
+        v[i].node = copy_column_text (r, row, "node");
         v[i].audit = (uint64_t)number_of (row, "audit");
         v[i].time = number_of (row, "begun");
     }
@@ -484,7 +487,7 @@ static void read_tries (struct facts_reading *r)
 
 static void read_mutes (struct facts_reading *r)
 {
-    json_t *rows = list (r, LEDGER_MUTES, 0);
+    json_t *rows = list_ledger_rows (r, LEDGER_MUTES, 0);
     size_t n = r->facts->input.nmutes = json_array_size (rows);
     struct policy_mute *v = alloc (r, n, sizeof (*v));
 
@@ -493,9 +496,9 @@ static void read_mutes (struct facts_reading *r)
         const json_t *row = json_array_get (rows, i);
 
         if (*json_text (row, "link"))
-            v[i].link = text_of (r, row, "link");
+            v[i].link = copy_column_text (r, row, "link");
         if (*json_text (row, "node"))
-            v[i].node = text_of (r, row, "node");
+            v[i].node = copy_column_text (r, row, "node");
         v[i].until = number_of (row, "until");
     }
     json_decref (rows);
@@ -503,7 +506,7 @@ static void read_mutes (struct facts_reading *r)
 
 static void read_resets (struct facts_reading *r)
 {
-    json_t *rows = list (r, LEDGER_REBASES, 0);
+    json_t *rows = list_ledger_rows (r, LEDGER_REBASES, 0);
     size_t n = r->facts->input.nresets = json_array_size (rows);
     struct policy_reset *v = alloc (r, n, sizeof (*v));
 
@@ -511,7 +514,7 @@ static void read_resets (struct facts_reading *r)
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get (rows, i);
 
-        v[i].link = text_of (r, row, "link");
+        v[i].link = copy_column_text (r, row, "link");
         v[i].after = (uint64_t)number_of (row, "after");
     }
     json_decref (rows);
@@ -520,7 +523,7 @@ static void read_resets (struct facts_reading *r)
 /* Those at the link of a host that is still there. */
 static void read_signs (struct facts_reading *r)
 {
-    json_t *rows = list (r, LEDGER_SIGNS, r->from);
+    json_t *rows = list_ledger_rows (r, LEDGER_SIGNS, r->from);
     struct policy_input *in = &r->facts->input;
     struct policy_sign *v = alloc (r, json_array_size (rows), sizeof (*v));
     const json_t *row;
@@ -533,12 +536,12 @@ static void read_signs (struct facts_reading *r)
         enum sign_kind kind = word_of (row, "kind", sign_name, SIGN_SPEED + 1);
 
         if (kind > SIGN_SPEED)
-            doubt_row (r, "a sign of audit", number_of (row, "audit"));
+            report_unknown_row (r, "a sign of audit", number_of (row, "audit"));
         else if (e != FABRIC_NONE
                  && !strcmp (json_text (row, "host"), r->node[e]))
             v[in->nsigns++] = (struct policy_sign){
                 .kind = kind,
-                .link = text_of (r, row, "link"),
+                .link = copy_column_text (r, row, "link"),
                 .host = r->node[e],
                 .time = number_of (row, "time"),
                 .after = (uint64_t)number_of (row, "audit"),
@@ -571,8 +574,8 @@ static void find_endpoints (struct facts_reading *r, const struct nodemap *map)
     }
 }
 
-static void read_all (struct facts_reading *r, const struct nodemap *map,
-                      int64_t since)
+static void read_facts (struct facts_reading *r, const struct nodemap *map,
+                        int64_t since)
 {
     find_endpoints (r, map);
     read_actions (r);
@@ -585,12 +588,12 @@ static void read_all (struct facts_reading *r, const struct nodemap *map,
         r->from = INT64_MAX;
     r->oldest = r->from;
     add_drained (r);
-    add_found (r, r->from, NULL);
-    add_suspects (r);
+    add_audits_with_findings (r, r->from, NULL);
+    add_ledger_suspects (r);
     for (uint32_t e = 0; e < r->fabric->nendpoints; e++)
         if (r->since[e] > 0 && r->nlinks <= FACTS_LINKS_MAX)
             add_link_audits (r, e);
-    read_audits (r);
+    read_fact_audits (r);
     read_tries (r);
     read_mutes (r);
     read_resets (r);
@@ -610,7 +613,7 @@ int facts_read (struct facts *facts, struct ledger *ledger,
     *facts = (struct facts){ .input = { .now = now, .self = self } };
     if (ledger_hold (ledger, err) < 0)
         return -1;
-    read_all (&r, map, now - span - AUDIT_S);
+    read_facts (&r, map, now - span - AUDIT_S);
     ledger_release (ledger);
     free (r.node);
     free (r.seen);

@@ -56,7 +56,7 @@ struct audit_work {
 
 /* Set the reason why there is no result. Return 0, as audit_run does then. */
 __attribute__ ((format (printf, 2, 3))) static int
-decline (struct audit_work *run, const char *fmt, ...)
+set_no_result (struct audit_work *run, const char *fmt, ...)
 {
     struct audit_result *r = run->result;
 
@@ -67,7 +67,7 @@ decline (struct audit_work *run, const char *fmt, ...)
 }
 
 __attribute__ ((format (printf, 2, 3))) static void
-report (const struct audit_work *run, const char *fmt, ...)
+report_audit_progress (const struct audit_work *run, const char *fmt, ...)
 {
     va_list ap;
 
@@ -87,8 +87,8 @@ report (const struct audit_work *run, const char *fmt, ...)
  */
 
 /* Leave out the nodes that are not marked, and report them. */
-static void leave_out (struct audit_work *run, const bool *marked,
-                       const char *why)
+static void drop_unmarked_nodes (struct audit_work *run, const bool *marked,
+                                 const char *why)
 {
     const char **out = xarray (run->job.n, sizeof (*out));
     size_t n = 0, kept = 0;
@@ -103,14 +103,15 @@ static void leave_out (struct audit_work *run, const bool *marked,
     if (n > 0) {
         char *list = hostlist_fold (out, n);
 
-        report (run, "%s, and left out: %.400s", why, list);
+        report_audit_progress (run, "%s, and left out: %.400s", why, list);
         free (list);
     }
     free (out);
 }
 
 /* From now on, measure these nodes. */
-static void choose (struct audit_work *run, const char *const *node, size_t n)
+static void set_audit_nodes (struct audit_work *run, const char *const *node,
+                             size_t n)
 {
     memmove (run->node, node, n * sizeof (*node));
     run->job.n = n;
@@ -128,7 +129,7 @@ static void choose (struct audit_work *run, const char *const *node, size_t n)
  * name. Nodes that made earlier audits fail are left out, unless the request
  * includes them anyway.
  */
-static int find_nodes (struct audit_work *run, struct error *err)
+static int find_audit_nodes (struct audit_work *run, struct error *err)
 {
     const struct audit *a = run->audit;
     const struct fabric *f = a->fabric;
@@ -164,11 +165,11 @@ static int find_nodes (struct audit_work *run, struct error *err)
         if (found)
             mark[found - run->node] = true;
     }
-    leave_out (run, mark, "not in the snapshot");
+    drop_unmarked_nodes (run, mark, "not in the snapshot");
     for (size_t i = 0; i < run->job.n; i++)
         mark[i] = !faulty || !ledger_is_out (faulty, run->node[i], now);
-    leave_out (run, mark, "made earlier audits fail");
-    choose (run, run->node, run->job.n);
+    drop_unmarked_nodes (run, mark, "made earlier audits fail");
+    set_audit_nodes (run, run->node, run->job.n);
     json_decref (faulty);
     free (mark);
     return 0;
@@ -229,7 +230,7 @@ static struct verdict *judge_record (struct audit_work *run,
         v = judge (r->ps, r->plan, r->samples, *base, &opts, err);
     }
     if (*odd)
-        report (run, "the baseline is made anew: %s", odd);
+        report_audit_progress (run, "the baseline is made anew: %s", odd);
     for (size_t i = 0; i < f->nendpoints; i++) {
         all += run->node_of[i] != NULL;
         untold += run->node_of[i] && !traffic.told[i];
@@ -278,7 +279,7 @@ static void write_report (struct audit_work *run, const struct audit_record *r,
 
     if (*a->site->reports && (v->status == VERDICT_FAIL || asked)
         && reports_add (a->site, a->ledger, run->result->id, &page, &err) < 0)
-        report (run, "no page of this audit: %s", err.text);
+        report_audit_progress (run, "no page of this audit: %s", err.text);
 }
 
 static bool put_sentence (struct audit_work *run, const struct verdict *v)
@@ -294,8 +295,8 @@ static bool put_sentence (struct audit_work *run, const struct verdict *v)
 /* Read the record of the step, judge it, and enter it. If the record is
  * invalid, nothing was measured.
  */
-static int conclude (struct audit_work *run, struct job_said *said,
-                     struct error *err)
+static int judge_audit_record (struct audit_work *run, struct job_said *said,
+                               struct error *err)
 {
     struct ledger *ledger = run->audit->ledger;
     struct audit_result *result = run->result;
@@ -307,9 +308,9 @@ static int conclude (struct audit_work *run, struct job_said *said,
 
     if (record_read (&r, said->record, said->len, run->nonce,
                      run->audit->fabric, run->node_of, &why) < 0)
-        rc = decline (run, "%.250s", why.text);
+        rc = set_no_result (run, "%.250s", why.text);
     else if (!r.plan)
-        rc = decline (run, "%s", r.sentence);
+        rc = set_no_result (run, "%s", r.sentence);
     /* the leader is the node that printed the record, not the chosen one */
     else if ((v = judge_record (run, &r, said, &base, err))
              && ledger_led (ledger, result->id,
@@ -343,12 +344,13 @@ static int enter_ports (struct audit_work *run, const struct job_said *said,
                              sizeof (odd), err) < 0)
         return -1;
     if (*odd)
-        report (run, "no signs of the links: %s", odd);
+        report_audit_progress (run, "no signs of the links: %s", odd);
     return 0;
 }
 
 /* Add a fault, once for each node, and only of measured nodes. */
-static void add_fault (struct audit_work *run, const struct job_fault *fault)
+static void add_node_fault (struct audit_work *run,
+                            const struct job_fault *fault)
 {
     for (size_t i = 0; i < run->nfaults; i++)
         if (!strcmp (run->fault[i].node, fault->node))
@@ -359,26 +361,26 @@ static void add_fault (struct audit_work *run, const struct job_fault *fault)
     }
 }
 
-static int measure (struct audit_work *run, struct error *err)
+static int measure_audit (struct audit_work *run, struct error *err)
 {
     struct job_said said;
     int rc = job_run (&run->job, &said, err);
 
     if (said.left[0])
-        report (run, "%s", said.left);
+        report_audit_progress (run, "%s", said.left);
     if (said.odd[0])
-        report (run, "%s", said.odd);
+        report_audit_progress (run, "%s", said.odd);
     strcpy (run->result->astray, said.astray);
     run->launched = said.launched;
     run->cancelled = said.cancelled;
     for (size_t i = 0; rc == 0 && i < said.nfaults; i++)
-        add_fault (run, &said.fault[i]);
+        add_node_fault (run, &said.fault[i]);
     if (rc >= 0 && enter_ports (run, &said, err) < 0)
         rc = -1;
     if (rc == 0)
-        decline (run, "%s", said.why);
+        set_no_result (run, "%s", said.why);
     else if (rc > 0)
-        rc = conclude (run, &said, err);
+        rc = judge_audit_record (run, &said, err);
     check_clear_signs (&run->waits);
     job_said_clear (&said);
     return rc;
@@ -392,8 +394,9 @@ static int measure (struct audit_work *run, struct error *err)
  * one confirms, or else the last audit; by none that is drained, unless all
  * are. Return 1, 0 if the job has its audit already, -1 with err.
  */
-static int begin (struct audit_work *run, const struct ledger_cause *why,
-                  struct error *err)
+static int begin_audit_record (struct audit_work *run,
+                               const struct ledger_cause *why,
+                               struct error *err)
 {
     struct ledger *ledger = run->audit->ledger;
     struct ledger_cause cause = *why;
@@ -418,7 +421,7 @@ static int begin (struct audit_work *run, const struct ledger_cause *why,
     id = ledger_begin (ledger, clock_date (), run->audit->fabric->hash, &cause,
                        run->node, run->job.n, run->nonce, err);
     if (id < 0)
-        return errno == EEXIST ? decline (run, "%s", err->text) : -1;
+        return errno == EEXIST ? set_no_result (run, "%s", err->text) : -1;
     run->result->id = id;
     return 1;
 }
@@ -462,16 +465,16 @@ static int attempt (struct audit_work *run, const struct ledger_cause *cause,
     run->ntold = run->nfaults;
     run->launched = run->cancelled = false;
     if (find_partners (run, err) < 0)
-        return decline (run, "%.250s", err->text);
+        return set_no_result (run, "%.250s", err->text);
     if (run->tries++ > 0)
         await_idle (run);
-    if ((rc = begin (run, cause, err)) <= 0)
+    if ((rc = begin_audit_record (run, cause, err)) <= 0)
         return rc;
     /* a part of the nonce distinguishes the jobs of several ledgers */
     snprintf (job_name, sizeof (job_name), "pmm-audit-%jd-%.8s",
               (intmax_t)run->result->id, run->nonce);
     run->job.name = job_name;
-    rc = measure (run, err);
+    rc = measure_audit (run, err);
     if (rc <= 0
         && ledger_give_up (a->ledger, clock_date (), run->result->id,
                            rc < 0 ? err->text : run->result->sentence,
@@ -481,7 +484,8 @@ static int attempt (struct audit_work *run, const struct ledger_cause *cause,
         rc = -1;
     }
     if (rc == 1 && site_baseline_update (&where, &more) < 0)
-        report (run, "the baseline is not published: %s", more.text);
+        report_audit_progress (run, "the baseline is not published: %s",
+                               more.text);
     return rc;
 }
 
@@ -501,8 +505,9 @@ static bool may_try (const struct audit_work *run)
  * Return 1, 0, or -1 with err. If it returns 0 and !may_try, this could not be
  * determined.
  */
-static int works (struct audit_work *run, const char *const *node, size_t n,
-                  size_t first, size_t end, struct error *err)
+static int works_without_nodes (struct audit_work *run, const char *const *node,
+                                size_t n, size_t first, size_t end,
+                                struct error *err)
 {
     static const struct ledger_cause cause = { .why = LEDGER_SEARCH };
     const char **rest = xarray (n, sizeof (*rest));
@@ -512,7 +517,7 @@ static int works (struct audit_work *run, const char *const *node, size_t n,
     for (size_t i = 0; i < n; i++)
         if (i < first || i >= end)
             rest[count++] = node[i];
-    choose (run, rest, count);
+    set_audit_nodes (run, rest, count);
     rc = attempt (run, &cause, err);
     run->nfaults = run->ntold; /* search enters the node that it finds */
     free (rest);
@@ -524,8 +529,8 @@ static int works (struct audit_work *run, const char *const *node, size_t n,
  * with another one. Return 1 with the node in *found, 0 if there is none, or -1
  * with err.
  */
-static int halve (struct audit_work *run, const char *const *node, size_t n,
-                  const char **found, struct error *err)
+static int find_faulty_node (struct audit_work *run, const char *const *node,
+                             size_t n, const char **found, struct error *err)
 {
     size_t first = 0, end = n;
     const char *pair[2];
@@ -535,7 +540,7 @@ static int halve (struct audit_work *run, const char *const *node, size_t n,
     while (end - first > 1) {
         size_t half = first + (end - first) / 2;
 
-        rc = works (run, node, n, first, half, err);
+        rc = works_without_nodes (run, node, n, first, half, err);
         if (rc < 0 || (rc == 0 && !may_try (run)))
             return rc;
         failed |= rc == 0;
@@ -548,7 +553,7 @@ static int halve (struct audit_work *run, const char *const *node, size_t n,
     if (failed)
         return 1;
     pair[1] = node[first > 0 ? 0 : 1];
-    rc = works (run, pair, 2, 0, 0, err);
+    rc = works_without_nodes (run, pair, 2, 0, 0, err);
     return rc == 0 ? may_try (run) : rc < 0 ? -1 : 0;
 }
 
@@ -556,7 +561,7 @@ static int halve (struct audit_work *run, const char *const *node, size_t n,
  * 1 if it is in run->fault, 0 if none was found, or -1 with err. The chosen
  * nodes are the same as before.
  */
-static int search (struct audit_work *run, struct error *err)
+static int search_faulty_nodes (struct audit_work *run, struct error *err)
 {
     const struct audit_result first = *run->result;
     struct job_fault fault = { 0 };
@@ -582,16 +587,17 @@ static int search (struct audit_work *run, struct error *err)
         return 0;
     node = xarray (n, sizeof (*node));
     memcpy (node, run->node, n * sizeof (*node));
-    report (run, "audit %" PRId64 ": %s; searching for the node at fault",
-            first.id, first.sentence);
-    rc = halve (run, node, n, &found, err);
+    report_audit_progress (
+        run, "audit %" PRId64 ": %s; searching for the node at fault", first.id,
+        first.sentence);
+    rc = find_faulty_node (run, node, n, &found, err);
     *run->result = first;
-    choose (run, node, n);
+    set_audit_nodes (run, node, n);
     if (rc > 0) {
         snprintf (fault.node, sizeof (fault.node), "%s", found);
         snprintf (fault.cause, sizeof (fault.cause), "%.*s",
                   (int)sizeof (fault.cause) - 1, first.sentence);
-        add_fault (run, &fault);
+        add_node_fault (run, &fault);
     }
     free (node);
     return rc;
@@ -609,7 +615,7 @@ static bool is_told (const struct audit_work *run, const char *node)
 /* Leave out the nodes that the last try named as faults. False if the audit is
  * about one of them, or if too few nodes remain.
  */
-static bool without (struct audit_work *run)
+static bool exclude_faulty_nodes (struct audit_work *run)
 {
     size_t told = run->nfaults - run->ntold;
     bool *keep;
@@ -626,8 +632,8 @@ static bool without (struct audit_work *run)
     keep = xarray (run->job.n, sizeof (*keep));
     for (size_t i = 0; i < run->job.n; i++)
         keep[i] = !is_told (run, run->node[i]);
-    leave_out (run, keep, why);
-    choose (run, run->node, run->job.n);
+    drop_unmarked_nodes (run, keep, why);
+    set_audit_nodes (run, run->node, run->job.n);
     free (keep);
     return true;
 }
@@ -639,15 +645,16 @@ static int run_locked (struct audit_work *run, struct error *err)
     int rc = controller_evicts (a->site->audit_partition, err);
 
     if (rc != 0)
-        return decline (run, "%.250s", err->text);
+        return set_no_result (run, "%.250s", err->text);
     run->end_ms
         = clock_ms () + (int64_t)AUDIT_TRIES_TIME * a->site->audit_timeout_ms;
     rc = attempt (run, cause, err);
     while (rc == 0 && may_try (run)) {
-        if (run->nfaults == run->ntold && (rc = search (run, err)) <= 0)
+        if (run->nfaults == run->ntold
+            && (rc = search_faulty_nodes (run, err)) <= 0)
             break;
         rc = 0;
-        if (!without (run))
+        if (!exclude_faulty_nodes (run))
             break;
         rc = attempt (run, cause, err);
     }
@@ -663,7 +670,7 @@ static int run_locked (struct audit_work *run, struct error *err)
 }
 
 /* Whether two ports are in one subnet, so that one can measure the other. */
-static bool has_pair (const struct audit_work *run)
+static bool has_pair_in_subnet (const struct audit_work *run)
 {
     const struct fabric *f = run->audit->fabric;
     bool has[FABRIC_MAX_SUBNETS] = { false };
@@ -690,15 +697,17 @@ int audit_run (const struct audit *audit, struct audit_result *result,
     int rc;
 
     *result = (struct audit_result){ .status = VERDICT_UNKNOWN };
-    if ((rc = find_nodes (&run, err)) < 0)
+    if ((rc = find_audit_nodes (&run, err)) < 0)
         ;
-    else if (!has_pair (&run))
-        rc = decline (&run, "fewer than two nodes to audit, and none with two "
+    else if (!has_pair_in_subnet (&run))
+        rc = set_no_result (&run,
+                            "fewer than two nodes to audit, and none with two "
                             "rails in one subnet");
     else if (strlen (run.job.nodes) > LIST_MAX)
-        rc = decline (&run, "the list of nodes is too long");
+        rc = set_no_result (&run, "the list of nodes is too long");
     else if ((rc = ledger_lock (audit->ledger, &lock, err)) == 0)
-        decline (&run, "another audit or a round of the policy is running");
+        set_no_result (&run,
+                       "another audit or a round of the policy is running");
     else if (rc > 0)
         rc = run_locked (&run, err);
     if (lock >= 0)

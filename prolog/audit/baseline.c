@@ -50,8 +50,8 @@ static int64_t *find_resets (const struct site_baseline *site,
     return before;
 }
 
-static struct baseline *nothing (const struct site_baseline *site,
-                                 struct error *err)
+static struct baseline *create_empty_baseline (const struct site_baseline *site,
+                                               struct error *err)
 {
     struct pathset *ps = fabric_pathset (site->fabric, NULL, 0, err);
 
@@ -59,9 +59,10 @@ static struct baseline *nothing (const struct site_baseline *site,
 }
 
 /* Their merger; both are destroyed. */
-static struct baseline *join (const struct site_baseline *site,
-                              struct baseline *newer, struct baseline *older,
-                              size_t n, struct error *err)
+static struct baseline *merge_baselines (const struct site_baseline *site,
+                                         struct baseline *newer,
+                                         struct baseline *older, size_t n,
+                                         struct error *err)
 {
     if (newer->nrows + older->nrows > 0)
         return baseline_merge (newer, older, n, fabric_resolve,
@@ -69,7 +70,7 @@ static struct baseline *join (const struct site_baseline *site,
     /* nothing to name */
     baseline_destroy (newer);
     baseline_destroy (older);
-    return nothing (site, err);
+    return create_empty_baseline (site, err);
 }
 
 /*
@@ -77,21 +78,22 @@ static struct baseline *join (const struct site_baseline *site,
  */
 
 /* The audits from `from` on, or nothing. */
-static struct baseline *read_audits (const struct site_baseline *site,
-                                     int64_t from, int64_t to,
-                                     struct error *err)
+static struct baseline *read_audit_baseline (const struct site_baseline *site,
+                                             int64_t from, int64_t to,
+                                             struct error *err)
 {
     struct baseline *b
         = ledger_baseline (site->ledger, site->fabric->hash, from, to,
                            fabric_resolve, (void *)site->fabric, err);
 
-    return b || errno != ENOENT ? b : nothing (site, err);
+    return b || errno != ENOENT ? b : create_empty_baseline (site, err);
 }
 
 /* Whether each link that any audit measured is crossed by enough of these runs.
  */
-static int knows_all (const struct site_baseline *site,
-                      const struct baseline *b, size_t n, struct error *err)
+static int covers_all_links (const struct site_baseline *site,
+                             const struct baseline *b, size_t n,
+                             struct error *err)
 {
     const struct fabric *f = site->fabric;
     json_t *list = ledger_list (site->ledger, LEDGER_NEWEST, 0, 0, err);
@@ -110,23 +112,23 @@ static int knows_all (const struct site_baseline *site,
 }
 
 /* The newest audits come first. */
-static struct baseline *make (const struct site_baseline *site, size_t n,
-                              struct error *err)
+static struct baseline *make_baseline (const struct site_baseline *site,
+                                       size_t n, struct error *err)
 {
     const char *hash = site->fabric->hash;
     int64_t to = INT64_MAX, from = 0;
-    struct baseline *b = nothing (site, err);
+    struct baseline *b = create_empty_baseline (site, err);
     int known = b ? 0 : -1;
 
     while (known == 0
            && (from = ledger_back (site->ledger, hash, to, AT_ONCE, err)) > 0) {
-        struct baseline *older = read_audits (site, from, to, err);
+        struct baseline *older = read_audit_baseline (site, from, to, err);
 
         if (older && to == INT64_MAX)
             b->open = older->open;
         if (older)
-            b = join (site, b, older, n, err);
-        known = older && b ? knows_all (site, b, n, err) : -1;
+            b = merge_baselines (site, b, older, n, err);
+        known = older && b ? covers_all_links (site, b, n, err) : -1;
         to = from - 1;
     }
     if (known >= 0 && from >= 0)
@@ -142,8 +144,9 @@ static struct baseline *make (const struct site_baseline *site, size_t n,
 /* Read the file, or of it what is close to a job. NULL, with *odd unless it is
  * missing: it cannot be used.
  */
-static struct baseline *read_file (const struct site_baseline *site,
-                                   struct pathset *job, size_t most, char *odd)
+static struct baseline *
+read_site_baseline_file (const struct site_baseline *site, struct pathset *job,
+                         size_t most, char *odd)
 {
     const struct fabric *f = site->fabric;
     char *path = path_of (site);
@@ -165,7 +168,7 @@ static struct baseline *read_file (const struct site_baseline *site,
 }
 
 /* Runs of another ledger are of none. Return whether there were any. */
-static bool disown (struct baseline *b, int64_t newest)
+static bool clear_foreign_runs (struct baseline *b, int64_t newest)
 {
     bool others = b->nruns > 0 && b->run[0].audit > newest;
 
@@ -175,8 +178,8 @@ static bool disown (struct baseline *b, int64_t newest)
 }
 
 /* What the file should be. */
-static struct baseline *renew (const struct site_baseline *site,
-                               struct error *err)
+static struct baseline *rebuild_baseline (const struct site_baseline *site,
+                                          struct error *err)
 {
     const char *hash = site->fabric->hash;
     int64_t newest = ledger_back (site->ledger, hash, INT64_MAX, 1, err);
@@ -186,19 +189,19 @@ static struct baseline *renew (const struct site_baseline *site,
 
     if (newest < 0)
         return NULL;
-    old = read_file (site, NULL, 0, odd);
-    if (!old || disown (old, newest) || old->nruns == 0
+    old = read_site_baseline_file (site, NULL, 0, odd);
+    if (!old || clear_foreign_runs (old, newest) || old->nruns == 0
         || old->run[0].audit == 0) {
-        b = make (site, BASELINE_LAST, err);
+        b = make_baseline (site, BASELINE_LAST, err);
     }
     else {
         from = old->run[0].audit + 1;
         if (old->open > 0 && old->open < from)
             from = old->open;
-        b = read_audits (site, from, INT64_MAX, err);
+        b = read_audit_baseline (site, from, INT64_MAX, err);
     }
     if (b && old)
-        return join (site, b, old, BASELINE_LAST, err);
+        return merge_baselines (site, b, old, BASELINE_LAST, err);
     baseline_destroy (old);
     return b;
 }
@@ -221,7 +224,7 @@ static struct baseline *without_resets (const struct site_baseline *site,
 struct baseline *site_baseline_make (const struct site_baseline *site, size_t n,
                                      struct error *err)
 {
-    return without_resets (site, make (site, n, err), err);
+    return without_resets (site, make_baseline (site, n, err), err);
 }
 
 /* Fail as soon as what is written is not what the file has. */
@@ -268,7 +271,8 @@ int site_baseline_put (const struct baseline *b, const char *path,
 
 int site_baseline_update (const struct site_baseline *site, struct error *err)
 {
-    struct baseline *b = without_resets (site, renew (site, err), err);
+    struct baseline *b
+        = without_resets (site, rebuild_baseline (site, err), err);
     char *path = path_of (site);
     int rc = b ? 0 : -1;
 
@@ -283,12 +287,12 @@ struct baseline *site_baseline_near (const struct site_baseline *site,
                                      struct pathset *job, size_t most,
                                      char *odd, struct error *err)
 {
-    struct baseline *b = read_file (site, job, most, odd), *all;
+    struct baseline *b = read_site_baseline_file (site, job, most, odd), *all;
 
-    if (!b && (all = make (site, BASELINE_LAST, err))) {
+    if (!b && (all = make_baseline (site, BASELINE_LAST, err))) {
         b = all->nrows > 0 ? baseline_part (all, job, most, fabric_resolve,
                                             (void *)site->fabric, err)
-                           : nothing (site, err);
+                           : create_empty_baseline (site, err);
         baseline_destroy (all);
     }
     return without_resets (site, b, err);
@@ -297,9 +301,10 @@ struct baseline *site_baseline_near (const struct site_baseline *site,
 struct baseline *site_baseline_read (const struct site_baseline *site,
                                      char *odd, struct error *err)
 {
-    struct baseline *b = read_file (site, NULL, 0, odd);
+    struct baseline *b = read_site_baseline_file (site, NULL, 0, odd);
 
-    return without_resets (site, b ? b : make (site, BASELINE_LAST, err), err);
+    return without_resets (
+        site, b ? b : make_baseline (site, BASELINE_LAST, err), err);
 }
 
 /*
@@ -321,8 +326,8 @@ static double excess_of (const json_t *change)
     return json_number_value (json_object_get (change, "excess_ns"));
 }
 
-static int settle (struct ledger *ledger, int64_t now, const json_t *change,
-                   struct error *err)
+static int accept_baseline_change (struct ledger *ledger, int64_t now,
+                                   const json_t *change, struct error *err)
 {
     char date[32], why[160];
 
@@ -400,7 +405,7 @@ int site_baseline_settle (const struct site_baseline *site, int64_t now,
     size_t i;
 
     json_array_foreach (list, i, v)
-        if (n > 0 && settle (site->ledger, now, v, err) < 0)
+        if (n > 0 && accept_baseline_change (site->ledger, now, v, err) < 0)
             n = -1;
     if (n > 0)
         *said = sentence (site->fabric, list);

@@ -173,8 +173,8 @@ static json_t *read_cables (const char *path)
 }
 
 /* What an end is called. */
-static const char *end_name (const struct fabric *f, const char *id,
-                             char buf[FABRIC_PORT_NAME])
+static const char *changed_end_name (const struct fabric *f, const char *id,
+                                     char buf[FABRIC_PORT_NAME])
 {
     uint32_t port = id ? fabric_find_port (f, id) : FABRIC_NONE;
 
@@ -202,12 +202,12 @@ static size_t name_cables (const struct fabric *f, const json_t *these,
         if (moved != (was != NULL) || (was && json_equal (was, far))
             || ++n > NAMED)
             continue;
-        longer = xasprintf ("%s%s %s -- %s%s%s", *text ? *text : "",
-                            n > 1 ? ";" : "", end_name (f, end, a),
-                            end_name (f, json_string_value (far), b),
-                            moved ? ", was " : "",
-                            moved ? end_name (f, json_string_value (was), c)
-                                  : "");
+        longer = xasprintf (
+            "%s%s %s -- %s%s%s", *text ? *text : "", n > 1 ? ";" : "",
+            changed_end_name (f, end, a),
+            changed_end_name (f, json_string_value (far), b),
+            moved ? ", was " : "",
+            moved ? changed_end_name (f, json_string_value (was), c) : "");
         free (*text);
         *text = longer;
     }

@@ -46,8 +46,8 @@ char **job_environment (const struct site *site)
 }
 
 /* The job: n nodes, at once or not at all. */
-static void add_job (struct program_words *a, const struct audit_job *job,
-                     const char *list, size_t n)
+static void add_job_args (struct program_words *a, const struct audit_job *job,
+                          const char *list, size_t n)
 {
     static const char *const fixed[]
         = { "--exclusive", "--mem=0", "--gres=none" };
@@ -94,7 +94,7 @@ static void add_with_drained (struct program_words *a,
         program_add (a, "--quiet");
         program_add (a, "--kill-command=KILL");
         program_add (a, "--no-bell");
-        add_job (a, job, job->partners, job->npartners);
+        add_job_args (a, job, job->partners, job->npartners);
         program_add (a, "/usr/bin/env");
         program_add (a, "-i");
         for (; *env; env++)
@@ -121,7 +121,7 @@ char **job_arguments (const struct audit_job *job, const char *mpi,
         add_with_drained (&a, job, env);
     else {
         program_add (&a, "%s", site->srun);
-        add_job (&a, job, job->nodes, job->n);
+        add_job_args (&a, job, job->nodes, job->n);
     }
     program_add (&a, "--ntasks=%zu", job->n);
     program_add (&a, "--verbose"); /* shows the node of each task, */
@@ -211,8 +211,8 @@ static bool is_blamed (const struct job_ear *ear, const char *node)
     return i < ear->said->nfaults;
 }
 
-static void blame (struct job_ear *ear, const char *node, const char *why,
-                   bool launch)
+static void add_job_fault (struct job_ear *ear, const char *node,
+                           const char *why, bool launch)
 {
     struct job_said *said = ear->said;
     struct job_fault *f = said->fault + said->nfaults;
@@ -234,12 +234,12 @@ static void blame_list (struct job_ear *ear, const struct srun_told *told,
 
     if (hostlist_parse (&hl, told->nodes, ear->job->n, NULL) == 0)
         for (size_t i = 0; i < hl.count; i++)
-            blame (ear, hl.name[i], told->why, launch);
+            add_job_fault (ear, hl.name[i], told->why, launch);
     hostlist_clear (&hl);
 }
 
 /* Read what srun reports about nodes. */
-static void hear_srun (struct job_ear *ear, const char *line)
+static void read_srun_line (struct job_ear *ear, const char *line)
 {
     struct srun_told told;
     size_t n = ear->job->n;
@@ -259,7 +259,7 @@ static void hear_srun (struct job_ear *ear, const char *line)
         if (told.nodes[0])
             blame_list (ear, &told, true);
         else if (told.task < n)
-            blame (ear, ear->member[told.task].node, told.why, true);
+            add_job_fault (ear, ear->member[told.task].node, told.why, true);
         break;
     case SRUN_LOST:
         blame_list (ear, &told, false);
@@ -285,7 +285,7 @@ static struct job_member *owner (const struct job_ear *ear, unsigned int task,
     return m;
 }
 
-static void hear_words (void *arg, struct program_line *line)
+static void read_step_stderr (void *arg, struct program_line *line)
 {
     struct job_ear *ear = arg;
     struct job_said *said = ear->said;
@@ -298,7 +298,7 @@ static void hear_words (void *arg, struct program_line *line)
 
     text_clean (line->text);
     if (!(text = srun_label (line->text, &task))) {
-        hear_srun (ear, line->text);
+        read_srun_line (ear, line->text);
         if (!srun_hear (&ear->srun, line->text))
             strcpy (ear->last, line->text);
     }
@@ -328,7 +328,7 @@ static const char *node_of_task (const struct job_ear *ear, unsigned int task)
 /* Read a line of a record, or a piece of one: the leader's, and that of the
  * first other task that prints one; such lines of further tasks are ignored.
  */
-static void hear_record (void *arg, struct program_line *line)
+static void read_record_line (void *arg, struct program_line *line)
 {
     struct job_ear *ear = arg;
     const char *sentence, *piece;
@@ -359,20 +359,21 @@ static void hear_record (void *arg, struct program_line *line)
     r->done = result;
 }
 
-static void hear (void *arg, enum program_stream from, const char *data,
-                  size_t len)
+static void read_job_output (void *arg, enum program_stream from,
+                             const char *data, size_t len)
 {
     struct job_ear *ear = arg;
 
     program_lines (&ear->line[from], data, len,
-                   from == PROGRAM_OUT ? hear_record : hear_words, ear);
+                   from == PROGRAM_OUT ? read_record_line : read_step_stderr,
+                   ear);
 }
 
 /* Stop at the leader's result, or if its record is too long. Another task that
  * has a result may have been early: the leader's is waited for as long as it may
  * come.
  */
-static bool is_done (void *arg)
+static bool is_result_complete (void *arg)
 {
     const struct job_ear *ear = arg;
 
@@ -413,7 +414,7 @@ static bool take_record (struct job_ear *ear)
 /* Decide which nodes are at fault. If the step was not started on some nodes,
  * only these are: other errors are consequences.
  */
-static void settle_faults (struct job_ear *ear, bool timed_out)
+static void decide_faulty_nodes (struct job_ear *ear, bool timed_out)
 {
     struct job_said *said = ear->said;
     size_t n = ear->job->n, started = 0, launches = 0, kept = 0;
@@ -423,8 +424,8 @@ static void settle_faults (struct job_ear *ear, bool timed_out)
     if (timed_out && started > 0)
         for (size_t i = 0; i < n; i++)
             if (!ear->member[i].started)
-                blame (ear, ear->member[i].node, "no answer to the task launch",
-                       true);
+                add_job_fault (ear, ear->member[i].node,
+                               "no answer to the task launch", true);
     for (size_t i = 0; i < said->nfaults; i++)
         launches += said->fault[i].launch;
     for (size_t i = 0; i < said->nfaults; i++)
@@ -434,7 +435,8 @@ static void settle_faults (struct job_ear *ear, bool timed_out)
 }
 
 /* Set why there is no result. */
-static void explain (struct job_ear *ear, enum program_end end, int status)
+static void explain_job_failure (struct job_ear *ear, enum program_end end,
+                                 int status)
 {
     const struct site *site = ear->job->audit->site;
     struct job_said *said = ear->said;
@@ -455,7 +457,7 @@ static void explain (struct job_ear *ear, enum program_end end, int status)
         strcpy (said->why, "the audit was interrupted");
     if (said->why[0])
         return;
-    settle_faults (ear, end == PROGRAM_TIMED_OUT);
+    decide_faulty_nodes (ear, end == PROGRAM_TIMED_OUT);
     if (said->nfaults == ear->job->n)
         snprintf (said->why, MAX, "all of the nodes: %s",
                   said->fault[0].cause);
@@ -480,8 +482,9 @@ static void explain (struct job_ear *ear, enum program_end end, int status)
 /* *another: there is no result because Slurm lacks this MPI type, or a node could
  * not start its task by it: another type may do.
  */
-static int run_once (const struct audit_job *job, const char *mpi,
-                     struct job_said *said, bool *another, struct error *err)
+static int run_job_once (const struct audit_job *job, const char *mpi,
+                         struct job_said *said, bool *another,
+                         struct error *err)
 {
     const size_t max_ports = PORTS_MAX * job->n;
     struct job_ear ear = {
@@ -497,8 +500,8 @@ static int run_once (const struct audit_job *job, const char *mpi,
         .deadline_ms
         = clock_ms () + job->audit->site->audit_timeout_ms + IMMEDIATE_S * 1000,
         .stop = job->audit->stop,
-        .take = hear,
-        .done = is_done,
+        .take = read_job_output,
+        .done = is_result_complete,
         .arg = &ear,
     };
     enum program_end end;
@@ -520,7 +523,7 @@ static int run_once (const struct audit_job *job, const char *mpi,
         snprintf (said->left, sizeof (said->left),
                   "job %s may not have ended: %.180s", job->name, why.text);
     if (rc == 0)
-        explain (&ear, end, status);
+        explain_job_failure (&ear, end, status);
     *another = rc == 0 && end == PROGRAM_ENDED
                && (ear.srun.no_mpi || ear.srun.no_launch);
     program_free (argv);
@@ -534,12 +537,12 @@ int job_run (const struct audit_job *job, struct job_said *said,
 {
     const char *const *mpi = site_mpi (job->audit->site)->types;
     bool another;
-    int rc = run_once (job, *mpi, said, &another, err);
+    int rc = run_job_once (job, *mpi, said, &another, err);
 
     while (another && *++mpi) {
         struct job_said first = *said;
 
-        rc = run_once (job, *mpi, said, &another, err);
+        rc = run_job_once (job, *mpi, said, &another, err);
         if (rc > 0 && first.nfaults > 0)
             snprintf (said->odd, sizeof (said->odd),
                       "--mpi=%s: %s; --mpi=%s did", mpi[-1], first.why, *mpi);

@@ -29,7 +29,8 @@ struct partner_choice {
     size_t n, most;
 };
 
-static struct partner *find (const struct partner_choice *c, const char *node)
+static struct partner *find_idle_partner (const struct partner_choice *c,
+                                          const char *node)
 {
     const struct hostlist *idle = c->wish->idle;
     const char *const *name = (const char *const *)idle->name;
@@ -38,7 +39,7 @@ static struct partner *find (const struct partner_choice *c, const char *node)
     return &c->v[found ? (size_t)(found - name) : idle->count];
 }
 
-static uint32_t link_of (const struct partner_choice *c, size_t endpoint)
+static uint32_t endpoint_link (const struct partner_choice *c, size_t endpoint)
 {
     return c->f->port[c->f->endpoint[endpoint].port].link;
 }
@@ -47,7 +48,7 @@ static uint32_t link_of (const struct partner_choice *c, size_t endpoint)
 static uint32_t switch_of (const struct partner_choice *c, size_t endpoint)
 {
     const struct network *net = fabric_network (c->f);
-    uint32_t link = link_of (c, endpoint);
+    uint32_t link = endpoint_link (c, endpoint);
 
     if (link == FABRIC_NONE)
         return NETWORK_NONE;
@@ -55,9 +56,9 @@ static uint32_t switch_of (const struct partner_choice *c, size_t endpoint)
 }
 
 /* Whether an endpoint is the node's, and has a link. */
-static bool is_own (const struct partner_choice *c, size_t endpoint)
+static bool is_node_endpoint (const struct partner_choice *c, size_t endpoint)
 {
-    return link_of (c, endpoint) != FABRIC_NONE
+    return endpoint_link (c, endpoint) != FABRIC_NONE
            && !strcmp (c->node_of[endpoint], c->wish->node);
 }
 
@@ -71,8 +72,8 @@ static void find_others (struct partner_choice *c, bool *own)
         bool mine = false;
 
         for (size_t e = 0; e < c->f->nendpoints; e++)
-            if (link != FABRIC_NONE && is_own (c, e)
-                && link_of (c, e) == link)
+            if (link != FABRIC_NONE && is_node_endpoint (c, e)
+                && endpoint_link (c, e) == link)
                 mine = own[e] = true;
         if (!mine && link != FABRIC_NONE && c->nothers < PARTNERS_OTHERS) {
             c->need[c->nothers] = PARTNERS_TELL;
@@ -84,7 +85,8 @@ static void find_others (struct partner_choice *c, bool *own)
 /* The other links that a round trip does not cross. A broken path, or none,
  * counts as if it crosses all of them.
  */
-static uint64_t told_by (const struct partner_choice *c, uint32_t a, uint32_t b)
+static uint64_t links_excluded_by (const struct partner_choice *c, uint32_t a,
+                                   uint32_t b)
 {
     const struct network *net = fabric_network (c->f);
     uint32_t arc[2 * PATH_MAX_HOPS];
@@ -104,7 +106,7 @@ static uint64_t told_by (const struct partner_choice *c, uint32_t a, uint32_t b)
     return tells;
 }
 
-static void take (struct partner_choice *c, size_t k)
+static void take_partner (struct partner_choice *c, size_t k)
 {
     if (c->v[k].taken)
         return;
@@ -118,7 +120,7 @@ static void take (struct partner_choice *c, size_t k)
 /* Take the nodes that meet most of the remaining need. A former partner is
  * taken only if it gains more than any other node.
  */
-static void take_telling (struct partner_choice *c, uint64_t turn)
+static void choose_best_partners (struct partner_choice *c, uint64_t turn)
 {
     size_t count = c->wish->idle->count;
 
@@ -140,7 +142,7 @@ static void take_telling (struct partner_choice *c, uint64_t turn)
         }
         if (most == 0)
             break;
-        take (c, best);
+        take_partner (c, best);
     }
 }
 
@@ -158,7 +160,7 @@ static void take_spread (struct partner_choice *c, bool near, size_t step,
                 size_t k = (i + c->wish->turn) % count;
 
                 if (c->v[k].former == again && (c->v[k].near || !near))
-                    take (c, k);
+                    take_partner (c, k);
             }
 }
 
@@ -187,29 +189,29 @@ const char *partners_leader (const char *const *node, size_t n,
 }
 
 /* Describe all idle nodes. */
-static void find_all (struct partner_choice *c)
+static void describe_idle_nodes (struct partner_choice *c)
 {
     const struct fabric *f = c->f;
     bool *sw = xcalloc (f->nnodes, sizeof (*sw));   /* a switch of the node */
     bool *own = xcalloc (f->nendpoints, sizeof (*own)); /* ends at a suspect */
 
     c->v[c->wish->idle->count].taken = true;
-    find (c, c->wish->node)->taken = true;
+    find_idle_partner (c, c->wish->node)->taken = true;
     for (size_t i = 0; c->wish->former && i < c->wish->former->count; i++)
-        find (c, c->wish->former->name[i])->former = true;
+        find_idle_partner (c, c->wish->former->name[i])->former = true;
     for (size_t i = 0; i < f->nendpoints; i++)
-        if (is_own (c, i) && switch_of (c, i) != NETWORK_NONE)
+        if (is_node_endpoint (c, i) && switch_of (c, i) != NETWORK_NONE)
             sw[switch_of (c, i)] = true;
     for (size_t i = 0; i < f->nendpoints; i++)
         if (switch_of (c, i) != NETWORK_NONE && sw[switch_of (c, i)])
-            find (c, c->node_of[i])->near = true;
+            find_idle_partner (c, c->node_of[i])->near = true;
     find_others (c, own);
     for (uint32_t a = 0; c->nothers > 0 && a < f->nendpoints; a++)
         for (uint32_t b = 0; own[a] && b < f->nendpoints; b++) {
-            struct partner *v = find (c, c->node_of[b]);
+            struct partner *v = find_idle_partner (c, c->node_of[b]);
 
             if (!v->taken)
-                v->tells |= told_by (c, a, b);
+                v->tells |= links_excluded_by (c, a, b);
         }
     free (own);
     free (sw);
@@ -228,9 +230,9 @@ int partners_choose (const struct fabric *f, const char *const *node_of,
         .most = most,
     };
 
-    find_all (&c);
+    describe_idle_nodes (&c);
     take_spread (&c, true, 1, most < PARTNERS_NEAR ? most : PARTNERS_NEAR);
-    take_telling (&c, wish->turn);
+    choose_best_partners (&c, wish->turn);
     take_spread (&c, false, wish->idle->count / (most + 1) + 1, most);
     *alike = NULL;
     for (size_t i = c.nothers; i-- > 0;)

@@ -132,7 +132,8 @@ int signs_enter (const struct signs_scope *e, const struct local_port *port,
 }
 
 /* The audit's node at an end of a link; NULL: none. */
-static const char *node_at (const struct signs_scope *e, uint32_t link)
+static const char *audit_node_at_link (const struct signs_scope *e,
+                                       uint32_t link)
 {
     const struct fabric *f = e->f;
 
@@ -165,7 +166,7 @@ int signs_enter_file (const struct signs_scope *e, const char *path,
         fclose (fp);
     for (size_t i = 0; i < waits->n && !*odd; i++) {
         const struct sign *s = &waits->v[i];
-        const char *node = node_at (e, s->link);
+        const char *node = audit_node_at_link (e, s->link);
 
         if (s->kind == SIGN_WAIT && e->time - waits->time <= SIGNS_WAIT_AGE)
             waits->v[n++] = *s;

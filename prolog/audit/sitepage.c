@@ -302,8 +302,9 @@ static json_t *suspect_nodes (const struct sitepage *p, const struct finding *x)
 }
 
 /* The mute of a finding, NULL: none. */
-static const json_t *mute_of (const struct sitepage *p, const struct wrong *w,
-                              const json_t *mutes)
+static const json_t *find_finding_mute (const struct sitepage *p,
+                                        const struct wrong *w,
+                                        const json_t *mutes)
 {
     const struct fabric *f = p->in->fabric;
     const json_t *row;
@@ -349,7 +350,7 @@ static json_t *about_json (struct sitepage *p, struct error *err)
     p->cases = xcalloc (p->nwrong, sizeof (*p->cases));
     for (size_t i = 0; list && i < p->nwrong; i++) {
         const struct wrong *w = &p->wrong[i];
-        const json_t *mute = mute_of (p, w, mutes);
+        const json_t *mute = find_finding_mute (p, w, mutes);
         json_t *about = xcheck (
             json_pack ("{s:I, s:b, s:I, s:o}", "audit", (json_int_t)w->audit,
                        "page", has_page (p, (uint64_t)w->audit), "seen",
@@ -475,7 +476,7 @@ static json_t *drained_json (const struct reports *in)
  * Audits
  */
 
-static json_t *newest_audits (const struct sitepage *p, struct error *err)
+static json_t *newest_site_audits (const struct sitepage *p, struct error *err)
 {
     static const char *const keys[]
         = { "id", "begun", "status", "why", "about", "hosts" };
@@ -538,7 +539,7 @@ static int fill_page (struct sitepage *p, struct page *page, struct verdict *v,
         && put_list (site, "remarks", remarks_json (p, err))
         && put_list (site, "missed", missed_json (p->in, p->now, err))
         && put_list (site, "changed", changed_json (p->in, p->now, err))
-        && put_list (site, "audits", newest_audits (p, err)))
+        && put_list (site, "audits", newest_site_audits (p, err)))
         rc = 0;
     json_put (site, "unshown", json_integer ((json_int_t)p->unshown));
     json_put (site, "down", down_json (p));

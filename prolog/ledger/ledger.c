@@ -125,7 +125,8 @@ struct recorded_audit {
 };
 
 /* Find the audit that measured the samples. */
-static void find_audit (struct recorded_audit *r, const struct samples *s)
+static void find_recorded_audit (struct recorded_audit *r,
+                                 const struct samples *s)
 {
     sqlite3_stmt *row
         = db_first (r->l,
@@ -149,8 +150,8 @@ static void find_audit (struct recorded_audit *r, const struct samples *s)
     sqlite3_reset (row);
 }
 
-static void add_hosts (struct recorded_audit *r, char **host, size_t n,
-                       bool answered)
+static void record_hosts (struct recorded_audit *r, char **host, size_t n,
+                          bool answered)
 {
     for (size_t i = 0; i < n && !r->l->failed; i++) {
         db_do (r->l,
@@ -271,8 +272,8 @@ static bool may_cross (const struct recorded_audit *r, struct multipath *m,
 }
 
 /* Add the flows, of all pairs that may not cross a suspected cable. */
-static void add_flows (struct recorded_audit *r, const struct samples *s,
-                       const struct verdict *v)
+static void record_flows (struct recorded_audit *r, const struct samples *s,
+                          const struct verdict *v)
 {
     const struct traffic_class as = { (unsigned int)s->level, s->rc > 0 };
     const struct pathset *set[] = { r->ps };
@@ -300,7 +301,7 @@ static void add_flows (struct recorded_audit *r, const struct samples *s,
 }
 
 /* By endpoint, then by minimum, then in the order of measurement. */
-static int compare_loopbacks (const void *a, const void *b)
+static int compare_loopback_minimum (const void *a, const void *b)
 {
     const struct loopback *x = *(const struct loopback *const *)a;
     const struct loopback *y = *(const struct loopback *const *)b;
@@ -313,13 +314,13 @@ static int compare_loopbacks (const void *a, const void *b)
 }
 
 /* Add one loopback per endpoint: the one with the median minimum. */
-static void add_loopbacks (struct recorded_audit *r, const struct samples *s)
+static void record_loopbacks (struct recorded_audit *r, const struct samples *s)
 {
     const struct loopback **v = xarray (s->nloopbacks, sizeof (*v));
 
     for (size_t i = 0; i < s->nloopbacks; i++)
         v[i] = &s->loopback[i];
-    qsort (v, s->nloopbacks, sizeof (*v), compare_loopbacks);
+    qsort (v, s->nloopbacks, sizeof (*v), compare_loopback_minimum);
     for (size_t i = 0, n; i < s->nloopbacks && !r->l->failed; i += n) {
         const struct loopback *middle;
 
@@ -336,8 +337,8 @@ static void add_loopbacks (struct recorded_audit *r, const struct samples *s)
     free (v);
 }
 
-static void add_suspect (struct recorded_audit *r, size_t finding, size_t *seq,
-                         const char *role, const char *name)
+static void record_suspect (struct recorded_audit *r, size_t finding,
+                            size_t *seq, const char *role, const char *name)
 {
     db_do (r->l,
            "INSERT INTO suspect (audit, finding, seq, role, link)"
@@ -346,8 +347,8 @@ static void add_suspect (struct recorded_audit *r, size_t finding, size_t *seq,
            ID (name));
 }
 
-static void add_finding (struct recorded_audit *r, size_t n,
-                         const struct finding *f)
+static void record_finding (struct recorded_audit *r, size_t n,
+                            const struct finding *f)
 {
     size_t seq = 0;
 
@@ -359,11 +360,11 @@ static void add_finding (struct recorded_audit *r, size_t n,
            NAME (finding_basis_name (f->basis)), REAL (f->excess_ns),
            REAL (f->stderr_ns), REAL (f->expected_ns), TEXT (f->why));
     for (size_t i = 0; i < f->nsuspects; i++)
-        add_suspect (r, n, &seq, "link", r->net->link[f->suspect[i]].id);
+        record_suspect (r, n, &seq, "link", r->net->link[f->suspect[i]].id);
     for (size_t i = 0; i < f->noneway; i++)
-        add_suspect (r, n, &seq, "one way", r->net->link[f->oneway[i]].id);
+        record_suspect (r, n, &seq, "one way", r->net->link[f->oneway[i]].id);
     for (size_t i = 0; i < f->nsw; i++)
-        add_suspect (r, n, &seq, "switch", r->net->sw[f->sw[i]].id);
+        record_suspect (r, n, &seq, "switch", r->net->sw[f->sw[i]].id);
 }
 
 static void add_verdict (struct recorded_audit *r, int64_t time,
@@ -371,7 +372,7 @@ static void add_verdict (struct recorded_audit *r, int64_t time,
                          const char *says)
 {
     for (size_t i = 0; i < v->nfindings; i++)
-        add_finding (r, i, &v->finding[i]);
+        record_finding (r, i, &v->finding[i]);
     for (size_t i = 0; i < v->nopen; i++)
         db_do (r->l,
                "INSERT INTO open (audit, link) VALUES (?, ?)"
@@ -406,14 +407,14 @@ int64_t ledger_record (struct ledger *l, int64_t time, const struct pathset *ps,
     struct recorded_audit r = { .l = l, .ps = ps, .net = pathset_network (ps) };
 
     db_begin (l, err);
-    find_audit (&r, s);
-    add_hosts (&r, s->answered, s->nanswered, true);
-    add_hosts (&r, s->missing, s->nmissing, false);
+    find_recorded_audit (&r, s);
+    record_hosts (&r, s->answered, s->nanswered, true);
+    record_hosts (&r, s->missing, s->nmissing, false);
     for (size_t i = 0; i < s->nsamples && !l->failed; i++)
         add_sample (&r, i, &s->sample[i]);
     if (s->spread > 0)
-        add_flows (&r, s, verdict);
-    add_loopbacks (&r, s);
+        record_flows (&r, s, verdict);
+    record_loopbacks (&r, s);
     /* nodes that are not of the audit, or did not answer, are ignored */
     for (size_t i = 0; i < s->nnodes; i++) {
         const struct node *n = &s->node[i];
@@ -767,7 +768,7 @@ static int64_t first_young (struct ledger *l, int64_t before)
 }
 
 /* Delete what only deleted audits needed; whether there may be more. */
-static bool tidy (struct ledger *l, int64_t before)
+static bool delete_orphaned_rows (struct ledger *l, int64_t before)
 {
     int64_t oldest = INT64_MAX; /* remaining audit */
     bool more = false;
@@ -826,7 +827,8 @@ int ledger_prune (struct ledger *l, int64_t before, int64_t keep,
                                 VALUES (INT (last), INT (young), INT (before),
                                         INT (LEDGER_PRUNE_AUDITS)));
     db_end (l, 0);
-    done->more = done->audits == LEDGER_PRUNE_AUDITS || tidy (l, before);
+    done->more = done->audits == LEDGER_PRUNE_AUDITS
+                 || delete_orphaned_rows (l, before);
     return (int)db_result (l, 0);
 }
 

@@ -580,7 +580,7 @@ static void check_version (struct ledger *l, enum ledger_mode mode)
 /* What SQLite may open beside the ledger, and is not a regular file: it would
  * wait for a pipe for ever. NULL: nothing.
  */
-static const char *odd_beside (const char *path)
+static const char *find_special_file (const char *path)
 {
     static const char *const suffix[] = { "-journal", "-wal", "-shm" };
     const char *odd = NULL;
@@ -599,8 +599,8 @@ static const char *odd_beside (const char *path)
 /* Root does not trust SlurmUser's directory if it is to write there, and users may
  * not enter it.
  */
-static void refuse_place (struct ledger *l, enum ledger_mode mode,
-                          const char *dir, const char *why)
+static void refuse_ledger_directory (struct ledger *l, enum ledger_mode mode,
+                                     const char *dir, const char *why)
 {
     int errnum = errno;
     struct stat st;
@@ -631,13 +631,13 @@ static bool check_place (struct ledger *l, enum ledger_mode mode)
     }
     exists = lstat (l->path, &st) == 0;
     if (!exists && (errno != ENOENT || mode != LEDGER_CREATE))
-        refuse_place (l, mode, dir, strerror (errno));
+        refuse_ledger_directory (l, mode, dir, strerror (errno));
     else if ((fd = file_open_trusted_dir (
                   dir, exists ? st.st_uid : geteuid (), &why)) < 0)
-        refuse_place (l, mode, dir, why.text);
+        refuse_ledger_directory (l, mode, dir, why.text);
     else if (exists && !S_ISREG (st.st_mode))
         db_refuse (l, EINVAL, "is not a regular file");
-    else if (exists && (odd = odd_beside (l->path)))
+    else if (exists && (odd = find_special_file (l->path)))
         db_refuse (l, EINVAL, "its %s is not a regular file", odd);
     else if (exists && (st.st_mode & 022))
         db_refuse (l, EPERM, "others may write it");
@@ -650,7 +650,7 @@ static bool check_place (struct ledger *l, enum ledger_mode mode)
 }
 
 /* Create an empty file, so that it has its mode before it has content. */
-static void create (struct ledger *l)
+static void create_ledger_file (struct ledger *l)
 {
     int fd = open (l->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
 
@@ -678,7 +678,7 @@ static int show_work (void *arg)
     return 0;
 }
 
-static void prepare (struct ledger *l, enum ledger_mode mode)
+static void prepare_ledger_db (struct ledger *l, enum ledger_mode mode)
 {
     int on = 1;
 
@@ -715,7 +715,7 @@ struct ledger *ledger_open (const char *path, enum ledger_mode mode,
     l->path = xstrdup (path);
     db_start (l, err);
     if (!check_place (l, mode) && !l->failed)
-        create (l);
+        create_ledger_file (l);
     if (!l->failed
         && sqlite3_open_v2 (path, &l->db,
                             flags | SQLITE_OPEN_NOFOLLOW
@@ -726,7 +726,7 @@ struct ledger *ledger_open (const char *path, enum ledger_mode mode,
         db_error (l);
     }
     if (!l->failed)
-        prepare (l, mode);
+        prepare_ledger_db (l, mode);
     if (!l->failed)
         return l;
     errno = l->errnum;

@@ -155,8 +155,9 @@ json_t *ledger_list (struct ledger *l, enum ledger_kind kind, int64_t from,
  */
 
 /* The number that a statement gives. Return 1, 0 if it has no row, or -1. */
-static int number (struct ledger *l, int64_t *value, const char *sql,
-                   const struct db_value *v, size_t n, struct error *err)
+static int read_ledger_number (struct ledger *l, int64_t *value,
+                               const char *sql, const struct db_value *v,
+                               size_t n, struct error *err)
 {
     bool is;
 
@@ -169,43 +170,53 @@ int64_t ledger_next (struct ledger *l, int64_t id, struct error *err)
 {
     int64_t next = 0;
 
-    return number (l, &next,
-                   "SELECT id FROM audit WHERE id > ? ORDER BY id LIMIT 1",
-                   VALUES (INT (id)), err) < 0 ? -1 : next;
+    return read_ledger_number (
+               l, &next,
+               "SELECT id FROM audit WHERE id > ? ORDER BY id LIMIT 1",
+               VALUES (INT (id)),
+               err) < 0
+               ? -1
+               : next;
 }
 
 int64_t ledger_since (struct ledger *l, int64_t time, struct error *err)
 {
     int64_t id = 0;
 
-    return number (l, &id, "SELECT min (id) FROM audit WHERE begun >= ?",
-                   VALUES (INT (time)), err) < 0 ? -1 : id;
+    return read_ledger_number (l, &id,
+                               "SELECT min (id) FROM audit WHERE begun >= ?",
+                               VALUES (INT (time)), err)
+                   < 0
+               ? -1
+               : id;
 }
 
 int ledger_first (struct ledger *l, int64_t *begun, struct error *err)
 {
-    return number (l, begun,
-                   "SELECT begun FROM audit WHERE id > 0 ORDER BY id LIMIT 1",
-                   NONE, err);
+    return read_ledger_number (
+        l, begun, "SELECT begun FROM audit WHERE id > 0 ORDER BY id LIMIT 1",
+        NONE, err);
 }
 
 int ledger_succeeded (struct ledger *l, int64_t *ended, struct error *err)
 {
-    return number (l, ended,
-                   "SELECT ended FROM audit WHERE id > 0 AND job IS NOT NULL"
-                   " AND status <> 'UNKNOWN' ORDER BY id DESC LIMIT 1",
-                   NONE, err);
+    return read_ledger_number (
+        l, ended,
+        "SELECT ended FROM audit WHERE id > 0 AND job IS NOT NULL"
+        " AND status <> 'UNKNOWN' ORDER BY id DESC LIMIT 1",
+        NONE, err);
 }
 
 int ledger_measured (struct ledger *l, const char *node, int64_t *begun,
                      struct error *err)
 {
-    return number (l, begun,
-                   "SELECT a.begun FROM member m JOIN audit a"
-                   " ON a.id = m.audit WHERE m.host = (SELECT id FROM name"
-                   " WHERE text = ?) AND m.answered = 1"
-                   " ORDER BY m.audit DESC LIMIT 1",
-                   VALUES (NAME (node)), err);
+    return read_ledger_number (
+        l, begun,
+        "SELECT a.begun FROM member m JOIN audit a"
+        " ON a.id = m.audit WHERE m.host = (SELECT id FROM name"
+        " WHERE text = ?) AND m.answered = 1"
+        " ORDER BY m.audit DESC LIMIT 1",
+        VALUES (NAME (node)), err);
 }
 
 /*
@@ -213,7 +224,7 @@ int ledger_measured (struct ledger *l, const char *node, int64_t *begun,
  */
 
 /* Add a fault of a node; rows come oldest first. */
-static void add_fault (json_t *faulty, sqlite3_stmt *row)
+static void add_faulty_node (json_t *faulty, sqlite3_stmt *row)
 {
     const char *node = db_text (row, 0);
     int64_t begun = sqlite3_column_int64 (row, 2);
@@ -247,7 +258,7 @@ json_t *ledger_faulty (struct ledger *l, int64_t now, struct error *err)
                     " ORDER BY f.audit",
                     VALUES (INT (now - FAULT_MAX_AGE_S)));
     for (; row; row = db_next (l, row))
-        add_fault (faulty, row);
+        add_faulty_node (faulty, row);
     return db_json (l, faulty);
 }
 

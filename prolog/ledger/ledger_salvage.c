@@ -52,7 +52,8 @@ enum { PARTS = sizeof (parts) / sizeof (parts[0]) };
  * if there is no space to write.
  */
 __attribute__ ((format (printf, 4, 5))) static int
-run (struct ledger *l, int64_t arg, int64_t *value, const char *fmt, ...)
+run_salvage_sql (struct ledger *l, int64_t arg, int64_t *value, const char *fmt,
+                 ...)
 {
     sqlite3_stmt *stmt = NULL;
     char sql[SQL_BYTES];
@@ -75,7 +76,8 @@ run (struct ledger *l, int64_t arg, int64_t *value, const char *fmt, ...)
 static const char *lacking (struct ledger *l, const struct salvage_part *p)
 {
     return !strcmp (p->table, "action")
-                   && run (l, 0, NULL, "SELECT cause FROM old.action LIMIT 0")
+                   && run_salvage_sql (l, 0, NULL,
+                                       "SELECT cause FROM old.action LIMIT 0")
                           < 0
                ? ", " DB_CAUSE_OF_6
                : "";
@@ -84,20 +86,22 @@ static const char *lacking (struct ledger *l, const struct salvage_part *p)
 /* Copy the entry `arg`. Return 0, also if there is none; -1 if it is lost;
  * errno ENOSPC if there is no space for it.
  */
-static int copy (struct ledger *l, const struct salvage_part *p,
-                 const char *more, int64_t arg)
+static int copy_salvage_rows (struct ledger *l, const struct salvage_part *p,
+                              const char *more, int64_t arg)
 {
     db_begin (l, NULL);
-    if (run (l, arg, NULL, "INSERT INTO main.%s SELECT *%s FROM old.%s %s",
-             p->table, more, p->table,
-             p->kind == LISTED ? "LIMIT 1 OFFSET ?1 - 1" : "WHERE id = ?1")
+    if (run_salvage_sql (
+            l, arg, NULL, "INSERT INTO main.%s SELECT *%s FROM old.%s %s",
+            p->table, more, p->table,
+            p->kind == LISTED ? "LIMIT 1 OFFSET ?1 - 1" : "WHERE id = ?1")
         < 0)
         db_fail (l);
     if (!l->failed && sqlite3_changes (l->db) > 0) {
         for (size_t i = 0; p->children[i] && !l->failed; i++)
-            if (run (l, arg, NULL,
-                     "INSERT INTO main.%s SELECT * FROM old.%s WHERE %s = ?1",
-                     p->children[i], p->children[i], p->table)
+            if (run_salvage_sql (
+                    l, arg, NULL,
+                    "INSERT INTO main.%s SELECT * FROM old.%s WHERE %s = ?1",
+                    p->children[i], p->children[i], p->table)
                 < 0)
                 db_fail (l);
         if (!strcmp (p->table, "audit"))
@@ -107,29 +111,32 @@ static int copy (struct ledger *l, const struct salvage_part *p,
 }
 
 /* Copy a part. Return 0; -1 if nothing can be read, or with errno ENOSPC. */
-static int salvage (struct ledger *l, const struct salvage_part *p,
-                    int64_t *lost)
+static int salvage_table (struct ledger *l, const struct salvage_part *p,
+                          int64_t *lost)
 {
     const char *more = lacking (l, p);
     int64_t last = 0;
 
     if ((p->kind != NUMBERED
-         || run (l, 0, &last,
-                 "SELECT seq FROM old.sqlite_sequence WHERE name = '%s'",
-                 p->table)
+         || run_salvage_sql (
+                l, 0, &last,
+                "SELECT seq FROM old.sqlite_sequence WHERE name = '%s'",
+                p->table)
                 < 0)
-        && run (l, 0, &last, "SELECT %s FROM old.%s",
-                p->kind == LISTED ? "count(*)" : "max(id)", p->table)
+        && run_salvage_sql (l, 0, &last, "SELECT %s FROM old.%s",
+                            p->kind == LISTED ? "count(*)" : "max(id)",
+                            p->table)
                < 0)
         return -1;
     if (p->kind == NUMBERED && last > 0
-        && run (l, last, NULL,
-                "INSERT INTO main.sqlite_sequence VALUES ('%s', ?1)", p->table)
+        && run_salvage_sql (
+               l, last, NULL,
+               "INSERT INTO main.sqlite_sequence VALUES ('%s', ?1)", p->table)
                < 0)
         return -1;
     for (int64_t i = 1; i <= last; i++) {
         ledger_work (l, p->table, i, last);
-        if (copy (l, p, more, i) == 0)
+        if (copy_salvage_rows (l, p, more, i) == 0)
             continue;
         if (errno == ENOSPC)
             return -1;
@@ -159,7 +166,7 @@ int64_t ledger_salvage (struct ledger *l, const char *from, struct error *err)
         return db_result (l, -1);
     for (size_t i = 0; i < PARTS; i++) {
         errno = 0;
-        if (salvage (l, &parts[i], &lost) == 0)
+        if (salvage_table (l, &parts[i], &lost) == 0)
             continue;
         if (errno == ENOSPC)
             return error_world (err, "%s: cannot be written: there is no room",
@@ -167,7 +174,7 @@ int64_t ledger_salvage (struct ledger *l, const char *from, struct error *err)
         lost += parts[i].kind != SHARED;
         unread++;
     }
-    run (l, 0, NULL, "DETACH old");
+    run_salvage_sql (l, 0, NULL, "DETACH old");
     if (unread == PARTS)
         return error_world (err, "%s: nothing in it can be read", from);
     db_start (l, err);

@@ -56,12 +56,12 @@ static const char sound[]
                 DB_SOUND ("a") " AND NOT " DB_FLAWED ("r", "?4"));
 enum { NS = 8, MORE = NS + RTT_COUNT }; /* columns */
 
-static void refuse_none (struct ledger *l)
+static void refuse_empty_ledger (struct ledger *l)
 {
     db_refuse (l, ENOENT, "holds no samples of this fabric");
 }
 
-static void find_ends (struct rtt_reader *r)
+static void find_end_ids (struct rtt_reader *r)
 {
     for (uint32_t i = 0; i < pathset_size (r->ps); i++) {
         int64_t id;
@@ -102,7 +102,7 @@ static void find_rebases (struct rtt_reader *r)
 static void reading_start (struct rtt_reader *r, const struct pathset *ps)
 {
     r->ps = ps;
-    find_ends (r);
+    find_end_ids (r);
     find_rebases (r);
 }
 
@@ -114,7 +114,7 @@ static void reading_clear (struct rtt_reader *r)
 }
 
 /* The end in a column of the row. */
-static uint32_t end_of (const struct rtt_reader *r, int column)
+static uint32_t end_of_column (const struct rtt_reader *r, int column)
 {
     int64_t id = sqlite3_column_int64 (r->row, column);
     uint32_t end = map_find (&r->end, (uint64_t)id);
@@ -150,7 +150,8 @@ static bool is_rebased (const struct rtt_reader *r, uint32_t a, uint32_t b,
 }
 
 /* Read the times of a sample's flows from a row of `sound`. */
-static void read_flows (sqlite3_stmt *row, struct sample *s, double *flow_ns)
+static void read_ledger_flows (sqlite3_stmt *row, struct sample *s,
+                               double *flow_ns)
 {
     const uint8_t *times = sqlite3_column_blob (row, MORE);
     int n = sqlite3_column_bytes (row, MORE) / DB_FLOW_BYTES;
@@ -168,8 +169,8 @@ static void read_flows (sqlite3_stmt *row, struct sample *s, double *flow_ns)
 /* Read the samples of the next audit and, by `sound`, how they were spread.
  * Return false after the last one.
  */
-static bool read_audit (struct rtt_reader *r, struct samples *s, int64_t *audit,
-                        int64_t *begun)
+static bool read_audit_samples (struct rtt_reader *r, struct samples *s,
+                                int64_t *audit, int64_t *begun)
 {
     bool more = r->row && sqlite3_column_count (r->row) > MORE;
 
@@ -188,7 +189,8 @@ static bool read_audit (struct rtt_reader *r, struct samples *s, int64_t *audit,
     }
     for (; r->row && sqlite3_column_int64 (r->row, 0) == *audit;
          r->row = db_next (r->ledger, r->row)) {
-        struct sample sample = { .a = end_of (r, 2), .b = end_of (r, 3) };
+        struct sample sample
+            = { .a = end_of_column (r, 2), .b = end_of_column (r, 3) };
         double flow_ns[SAMPLE_FLOWS_MAX];
 
         if (sample.a == MAP_NONE || sample.b == MAP_NONE
@@ -204,7 +206,7 @@ static bool read_audit (struct rtt_reader *r, struct samples *s, int64_t *audit,
         for (int w = 0; w < 2 && more; w++) /* NULL is 0 */
             sample.way_ns[w] = sqlite3_column_double (r->row, MORE + 4 + w);
         if (more && *audit > r->flows_after)
-            read_flows (r->row, &sample, flow_ns);
+            read_ledger_flows (r->row, &sample, flow_ns);
         samples_add (s, &sample);
     }
     return true;
@@ -215,8 +217,8 @@ static bool read_audit (struct rtt_reader *r, struct samples *s, int64_t *audit,
  */
 
 /* Add the audit's loopbacks. */
-static void add_loopbacks (const struct rtt_reader *r, struct samples *s,
-                           int64_t audit)
+static void add_audit_loopbacks (const struct rtt_reader *r, struct samples *s,
+                                 int64_t audit)
 {
     for (sqlite3_stmt *row
          = db_first (r->ledger, DB_LOOPBACKS, VALUES (INT (audit)));
@@ -247,8 +249,8 @@ int64_t ledger_back (struct ledger *l, const char *fabric, int64_t audit,
 }
 
 /* The names of all ends that these audits measured, each once. */
-static char **read_names (const struct rtt_reader *r, int64_t from, int64_t to,
-                          size_t *n)
+static char **read_measured_ends (const struct rtt_reader *r, int64_t from,
+                                  int64_t to, size_t *n)
 {
 #define ENDS(end)                                                             \
     "SELECT t." end " FROM rtt r CROSS JOIN route t ON t.id = r.route"        \
@@ -283,9 +285,9 @@ struct baseline *ledger_baseline (struct ledger *l, const char *fabric,
 
     db_begin_read (l, err);
     r.epoch = db_epoch (l, fabric);
-    name = read_names (&r, from, to, &n);
+    name = read_measured_ends (&r, from, to, &n);
     if (n == 0)
-        refuse_none (l);
+        refuse_empty_ledger (l);
     if (!l->failed && !(ps = resolve ((const char **)name, n, arg, err)))
         db_fail (l);
     for (size_t i = 0; i < n; i++)
@@ -302,8 +304,8 @@ struct baseline *ledger_baseline (struct ledger *l, const char *fabric,
                           VALUES (INT (r.epoch), INT (from), INT (to),
                                   NAME (finding_basis_name (BASIS_LOOPBACK))));
     }
-    while (!l->failed && read_audit (&r, s, &audit, &begun)) {
-        add_loopbacks (&r, s, audit);
+    while (!l->failed && read_audit_samples (&r, s, &audit, &begun)) {
+        add_audit_loopbacks (&r, s, audit);
         if (!l->failed && baseline_add (b, s, audit, err) < 0)
             db_fail (l);
     }
@@ -351,8 +353,8 @@ struct gathering {
     struct error *err;
 };
 
-static void want (struct gathering *g, int64_t audit, uint32_t time,
-                  uint32_t end)
+static void request_audit_samples (struct gathering *g, int64_t audit,
+                                   uint32_t time, uint32_t end)
 {
     g->want = xgrow (g->want, g->wants, sizeof (*g->want));
     g->want[g->wants++] = (struct want){ audit, time, end };
@@ -378,7 +380,7 @@ static void sort_wants (struct gathering *g)
 }
 
 /* Want the newest audits that have enough. */
-static void want_enough (struct gathering *g, uint32_t time)
+static void request_newest_audits (struct gathering *g, uint32_t time)
 {
     struct ledger *l = g->reading.ledger;
     struct gathered_time *t = &g->time[time];
@@ -408,7 +410,7 @@ static void want_enough (struct gathering *g, uint32_t time)
     for (; row && rtts < enough; row = db_next (l, row)) {
         t->first = sqlite3_column_int64 (row, 0);
         rtts += sqlite3_column_int64 (row, 1);
-        want (g, t->first, time, ALL);
+        request_audit_samples (g, t->first, time, ALL);
         t->all++;
     }
     sqlite3_reset (row);
@@ -416,7 +418,7 @@ static void want_enough (struct gathering *g, uint32_t time)
 
 /* Want of each endpoint that these lack the newest audit that its host answered.
  */
-static void want_older (struct gathering *g, uint32_t time)
+static void request_older_audits (struct gathering *g, uint32_t time)
 {
     const struct gathered_time *t = &g->time[time];
     const struct pathset *ps = g->reading.ps;
@@ -433,7 +435,7 @@ static void want_older (struct gathering *g, uint32_t time)
                        VALUES (NAME (pathset_endpoint (ps, i)->host),
                                INT (t->first), INT (g->reading.epoch),
                                INT (t->from), INT (g->ageing[time].until))))
-            want (g, audit, time, i);
+            request_audit_samples (g, audit, time, i);
     sort_wants (g);
 }
 
@@ -477,7 +479,7 @@ static size_t add_wanted (struct gathering *g, size_t i, int64_t begun,
 }
 
 /* Hand over a time whose audits were all read. */
-static void finish (struct gathering *g, uint32_t time)
+static void finish_gathered_time (struct gathering *g, uint32_t time)
 {
     struct gathered_time *t = &g->time[time];
     struct observations o = { 0 };
@@ -493,7 +495,7 @@ static void finish (struct gathering *g, uint32_t time)
 }
 
 /* Read the next audit, for all times that want it. */
-static void gather (struct gathering *g, struct samples *s)
+static void gather_next_audit (struct gathering *g, struct samples *s)
 {
     struct rtt_reader *r = &g->reading;
     struct ledger *l = r->ledger;
@@ -504,7 +506,7 @@ static void gather (struct gathering *g, struct samples *s)
     ledger_work (l, "audit", (int64_t)g->done, (int64_t)g->wants);
     r->row = db_first (l, all, VALUES (INT (r->epoch), INT (audit),
                                        INT (audit)));
-    if (!read_audit (r, s, &audit, &begun))
+    if (!read_audit_samples (r, s, &audit, &begun))
         s->nsamples = 0;
     observe (&o, NULL, s, g->ageing->quantile, &(struct accuracy){ 0 }, g->err);
     while (!l->failed && i < g->wants && g->want[i].audit == audit) {
@@ -516,9 +518,9 @@ static void gather (struct gathering *g, struct samples *s)
         t->wants -= next - i;
         g->done = i = next;
         if (were_all && t->all == 0)
-            want_older (g, time);
+            request_older_audits (g, time);
         if (t->wants == 0)
-            finish (g, time);
+            finish_gathered_time (g, time);
     }
     observations_clear (&o);
 }
@@ -545,17 +547,17 @@ int ledger_combine_times (struct ledger *l, const struct pathset *ps,
     for (uint32_t i = 0; i < times; i++) {
         g.time[i].combine = combine_create ();
         g.time[i].met = xcalloc (pathset_size (ps), sizeof (bool));
-        want_enough (&g, i);
+        request_newest_audits (&g, i);
         if (g.time[i].wants == 0
             && !db_run (l, NULL, "SELECT 1 FROM route WHERE epoch = ?",
                         VALUES (INT (g.reading.epoch))))
-            refuse_none (l);
+            refuse_empty_ledger (l);
         if (g.time[i].wants == 0 && !l->failed)
-            finish (&g, i);
+            finish_gathered_time (&g, i);
     }
     sort_wants (&g);
     while (!l->failed && g.done < g.wants)
-        gather (&g, s);
+        gather_next_audit (&g, s);
     samples_destroy (s);
     reading_clear (&g.reading);
     for (size_t i = 0; i < times; i++) {
@@ -567,7 +569,7 @@ int ledger_combine_times (struct ledger *l, const struct pathset *ps,
     return (int)db_end (l, 0);
 }
 
-static void keep (void *kept, size_t time, struct observations *o)
+static void keep_observations (void *kept, size_t time, struct observations *o)
 {
     (void)time;
     *(struct observations *)kept = *o;
@@ -578,5 +580,5 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
                     struct observations *o, struct error *err)
 {
     *o = (struct observations){ 0 };
-    return ledger_combine_times (l, ps, ageing, 1, keep, o, err);
+    return ledger_combine_times (l, ps, ageing, 1, keep_observations, o, err);
 }

@@ -104,7 +104,7 @@ static int get_node (struct cache_reading *r, char *s)
 /* A GUID of exactly 16 hex digits, and a rate. Not by sscanf, for speed: there
  * are many lines.
  */
-static int get_port (struct cache_reading *r, const char *s)
+static int parse_cache_port (struct cache_reading *r, const char *s)
 {
     uint64_t guid;
 
@@ -146,13 +146,14 @@ static int get_line (struct cache_reading *r, char *line)
     if (!strncmp (line, "node ", 5))
         return get_node (r, line + 5);
     if (!strncmp (line, "port ", 5))
-        return get_port (r, line + 5);
+        return parse_cache_port (r, line + 5);
     if (!strncmp (line, "ports ", 6))
         return get_expect (r, line + 6);
     return strcmp (line, "end") ? -1 : 1;
 }
 
-static int read_all (FILE *fp, struct cache_reading *r, struct error *err)
+static int read_verdict_cache (FILE *fp, struct cache_reading *r,
+                               struct error *err)
 {
     static const char head[] = "pmm-verdicts 1 ";
     char line[LINE_MAX_BYTES];
@@ -197,7 +198,7 @@ int cache_read (const char *path, uid_t owner, const char *node,
         return -1;
     memset (view, 0, sizeof (*view));
     errno = 0;
-    if ((rc = read_all (fp, &r, err)) < 0)
+    if ((rc = read_verdict_cache (fp, &r, err)) < 0)
         error_prefix (err, "%s", path);
     file_close_input (fp);
     return rc;

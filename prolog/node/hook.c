@@ -38,7 +38,7 @@ static const char *const words[] = {
     [VERDICT_FAIL] = "CRITICAL",
 };
 
-static void unknown (struct hook_result *r, const char *why)
+static void set_hook_unknown (struct hook_result *r, const char *why)
 {
     r->level = VERDICT_UNKNOWN;
     r->news = true;
@@ -62,7 +62,7 @@ static void lock_run (const char *run)
         close (dir);
 }
 
-static int read_node (const struct hook *hook, char node[64])
+static int read_node_name (const struct hook *hook, char node[64])
 {
     if (hook->node)
         snprintf (node, 64, "%s", hook->node);
@@ -108,7 +108,7 @@ static int look_at_node (const struct hook *hook, const struct site *site,
     for (size_t i = 0; i < in.n; i++)
         cached[i].guid = port[i].guid;
     errno = EINVAL;
-    rc = read_node (hook, node) < 0
+    rc = read_node_name (hook, node) < 0
              ? error_input (&why, "this node has no name")
              : cache_read (site->verdicts, owner, node, &view, cached, in.n,
                            &why);
@@ -139,8 +139,8 @@ static bool is_asked (const struct hook *hook, const struct site *site)
 }
 
 /* Request the fabric first: the check of this job waits for it. */
-static int work (const struct hook *hook, struct hook_result *r,
-                 struct error *err)
+static int run_hook_check (const struct hook *hook, struct hook_result *r,
+                           struct error *err)
 {
     struct error live = { .text = "" };
     const struct passwd *pw;
@@ -176,8 +176,8 @@ static int work (const struct hook *hook, struct hook_result *r,
  * The child, and its deadline
  */
 
-__attribute__ ((noreturn)) static void be_child (const struct hook *hook,
-                                                 int to)
+__attribute__ ((noreturn)) static void run_hook_child (const struct hook *hook,
+                                                       int to)
 {
     struct hook_result r = { .level = VERDICT_UNKNOWN };
     struct error err = { .text = "" };
@@ -193,8 +193,8 @@ __attribute__ ((noreturn)) static void be_child (const struct hook *hook,
         _exit (1);
     program_close_from (4);
     fcntl (3, F_SETFD, FD_CLOEXEC);
-    if (work (hook, &r, &err) < 0)
-        unknown (&r, err.text);
+    if (run_hook_check (hook, &r, &err) < 0)
+        set_hook_unknown (&r, err.text);
     _exit (write (3, &r, sizeof (r)) != sizeof (r));
 }
 
@@ -206,22 +206,22 @@ void hook_run (const struct hook *hook, int deadline_ms,
     int fd[2];
     pid_t pid;
 
-    unknown (result, "the check has failed");
+    set_hook_unknown (result, "the check has failed");
     if (pipe2 (fd, O_CLOEXEC) < 0)
         return;
     if ((pid = fork ()) == 0)
-        be_child (hook, fd[1]);
+        run_hook_child (hook, fd[1]);
     close (fd[1]);
     pfd.fd = fd[0];
     if (pid > 0 && poll (&pfd, 1, deadline_ms) == 0) {
         kill (pid, SIGKILL);
         snprintf (why, sizeof (why), "the check has not ended in %d ms",
                   deadline_ms);
-        unknown (result, why);
+        set_hook_unknown (result, why);
     }
     else if (pid > 0
              && read (fd[0], result, sizeof (*result)) != sizeof (*result))
-        unknown (result, "the check has failed");
+        set_hook_unknown (result, "the check has failed");
     close (fd[0]);
     if (pid > 0)
         waitpid (pid, NULL, WNOHANG);

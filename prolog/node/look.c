@@ -61,7 +61,8 @@ add_figure (struct look_result *look, const char *fmt, ...)
 }
 
 /* Append what fits. */
-static void put (char *line, const char *separator, const char *text)
+static void append_look_text (char *line, const char *separator,
+                              const char *text)
 {
     size_t len = strlen (line);
 
@@ -78,12 +79,12 @@ const char *look_line (const struct look_result *look, const char *const *word,
     for (int level = VERDICT_FAIL; level >= VERDICT_OK; level--)
         for (size_t i = 0; i < look->n; i++)
             if ((int)look->v[i].level == level) {
-                put (line, separator, look->v[i].text);
+                append_look_text (line, separator, look->v[i].text);
                 separator = "; ";
             }
     if (look->more > 0) {
         snprintf (more, sizeof (more), "%zu more", look->more);
-        put (line, separator, more);
+        append_look_text (line, separator, more);
     }
     return line;
 }
@@ -166,8 +167,8 @@ static void look_rate (struct look_result *look, struct look_port *past,
 }
 
 /* Whether the port still exists, under this name or another. */
-static bool is_there (const struct look_port *past,
-                      const struct look_input *in)
+static bool is_port_present (const struct look_port *past,
+                             const struct look_input *in)
 {
     for (size_t i = 0; i < in->n; i++)
         if ((past->guid != 0 && past->guid == in->port[i].guid)
@@ -245,7 +246,7 @@ void look_ports (struct look_result *look, struct look_state *state,
     for (size_t i = 0; i < last.n; i++) {
         const struct look_port *p = &last.port[i];
 
-        if (is_there (p, in))
+        if (is_port_present (p, in))
             continue;
         snprintf (what, sizeof (what), "%s/%u gone", p->device, p->port);
         look_add (look, VERDICT_FAIL, what, "%s/%u is gone", p->device,
@@ -310,7 +311,7 @@ void look_verdict (struct look_result *look, const struct cache_view *view,
  *     end
  */
 
-static int get_counter (struct look_port *p, const char *line)
+static int parse_look_counter (struct look_port *p, const char *line)
 {
     char name[64];
     struct look_mark older, newer;
@@ -335,7 +336,7 @@ static int get_counter (struct look_port *p, const char *line)
     return -1;
 }
 
-static int get_port (struct look_state *s, const char *line)
+static int parse_look_port (struct look_state *s, const char *line)
 {
     struct look_port *p = &s->port[s->n];
     char best[RATES_TEXT];
@@ -364,8 +365,10 @@ static int get_state (FILE *fp, struct look_state *s)
     while (fgets (line, sizeof (line), fp)) {
         if (!strcmp (line, "end\n"))
             return 0;
-        if (!strncmp (line, "port ", 5) ? get_port (s, line) < 0
-            : s->n == 0 || get_counter (&s->port[s->n - 1], line) < 0)
+        if (!strncmp (line, "port ", 5)
+                ? parse_look_port (s, line) < 0
+                : s->n == 0
+                      || parse_look_counter (&s->port[s->n - 1], line) < 0)
             return -1;
     }
     return -1;

@@ -67,8 +67,8 @@ const char *finding_host (const struct policy_finding *f, bool *alone)
     return first;
 }
 
-static bool is_fresh (int64_t time, int64_t now,
-                      const struct policy_config *cfg)
+static bool is_audit_recent (int64_t time, int64_t now,
+                             const struct policy_config *cfg)
 {
     return time >= 0 && time <= now && now - time <= cfg->confirm_within_s;
 }
@@ -92,8 +92,8 @@ static double common_ns (const struct policy_audit *a)
 }
 
 /* Whether a finding's excess above that of a common cause would FAIL, too. */
-static bool stands_out (const struct policy_finding *f, double common,
-                        const struct policy_config *cfg)
+static bool fails_beyond_common (const struct policy_finding *f, double common,
+                                 const struct policy_config *cfg)
 {
     return common == 0
            || f->excess_ns - sure * f->stderr_ns - common > cfg->fail_ns;
@@ -102,8 +102,8 @@ static bool stands_out (const struct policy_finding *f, double common,
 /* Why an audit counts against no host. common: common_ns; *fails: whether it FAILs
  * any.
  */
-static enum doubt doubt_of (const struct policy_audit *a, double common,
-                            bool *fails, const struct policy_config *cfg)
+static enum doubt doubt_of_audit (const struct policy_audit *a, double common,
+                                  bool *fails, const struct policy_config *cfg)
 {
     const char **host = xarray (a->nfindings, sizeof (*host));
     bool alone, some = false;
@@ -113,7 +113,7 @@ static enum doubt doubt_of (const struct policy_audit *a, double common,
         const struct policy_finding *f = &a->finding[i];
 
         if (f->level == VERDICT_FAIL && (host[n] = finding_host (f, &alone))) {
-            some |= stands_out (f, common, cfg);
+            some |= fails_beyond_common (f, common, cfg);
             n++;
         }
     }
@@ -131,9 +131,9 @@ enum doubt audit_doubt (const struct policy_audit *a, int64_t now,
                         const struct policy_config *cfg)
 {
     bool fails;
-    enum doubt doubt = doubt_of (a, common_ns (a), &fails, cfg);
+    enum doubt doubt = doubt_of_audit (a, common_ns (a), &fails, cfg);
 
-    return fails && is_fresh (a->time, now, cfg) ? doubt : DOUBT_NONE;
+    return fails && is_audit_recent (a->time, now, cfg) ? doubt : DOUBT_NONE;
 }
 
 /* What a finding says about each of its suspects, and in *doubt, why its audit
@@ -160,7 +160,7 @@ static unsigned int seen (const struct policy_audit *a,
     if (f->basis == BASIS_SLOW
         || (f->basis == BASIS_LOSS && (lossy || f->level < VERDICT_FAIL)))
         return SEEN_WARN;
-    if ((!finding_host (f, &alone) || !stands_out (f, common, cfg))
+    if ((!finding_host (f, &alone) || !fails_beyond_common (f, common, cfg))
         && !*doubt)
         *doubt = DOUBT_COMMON;
     if (!numbers && f->basis != BASIS_LOSS)
@@ -186,10 +186,10 @@ static unsigned int seen (const struct policy_audit *a,
  * explain a new one. A finding UNKNOWN without an excess was not judged, so it
  * does not explain one either.
  */
-static void add_finding (struct evidence *e, const struct policy_audit *a,
-                         const struct policy_finding *f, double common,
-                         enum doubt doubt, bool fresh,
-                         const struct policy_config *cfg)
+static void add_link_event (struct evidence *e, const struct policy_audit *a,
+                            const struct policy_finding *f, double common,
+                            enum doubt doubt, bool fresh,
+                            const struct policy_config *cfg)
 {
     unsigned int what = seen (a, f, common, &doubt, cfg);
     bool counts = !(what & (SEEN_DOUBT | SEEN_AMONG));
@@ -229,8 +229,8 @@ static int compare_suspected (const void *va, const void *vb)
     return order ? order : (int)b->explains - (int)a->explains;
 }
 
-static int compare_links (const struct link_event *a,
-                          const struct link_event *b)
+static int compare_event_links (const struct link_event *a,
+                                const struct link_event *b)
 {
     int order = strcmp (a->host, b->host);
 
@@ -238,10 +238,10 @@ static int compare_links (const struct link_event *a,
 }
 
 /* Events that compare equal become one. */
-static int compare_places (const struct link_event *a,
-                           const struct link_event *b)
+static int compare_event_places (const struct link_event *a,
+                                 const struct link_event *b)
 {
-    int order = compare_links (a, b);
+    int order = compare_event_links (a, b);
 
     if (!order)
         order = util_compare (a->audit, b->audit);
@@ -254,7 +254,7 @@ static int compare_events (const void *va, const void *vb)
     const struct link_event *a = va;
     const struct link_event *b = vb;
     const struct policy_finding *f = a->finding, *g = b->finding;
-    int order = compare_places (a, b);
+    int order = compare_event_places (a, b);
 
     if (!order)
         order = util_compare (b->seen, a->seen);
@@ -285,11 +285,11 @@ static void make_tracks (struct evidence *e)
     for (size_t i = 0; i < e->nevents; i++) {
         const struct link_event *ev = &e->event[i];
 
-        if (i > 0 && compare_places (to - 1, ev) == 0) {
+        if (i > 0 && compare_event_places (to - 1, ev) == 0) {
             to[-1].seen |= ev->seen;
             continue;
         }
-        if (i == 0 || compare_links (to - 1, ev) != 0)
+        if (i == 0 || compare_event_links (to - 1, ev) != 0)
             e->track[e->ntracks++] = (struct track){
                 .host = ev->host, .link = ev->link, .event = to,
             };
@@ -328,11 +328,11 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
         const struct policy_audit *a = e->audit[i];
         double common = common_ns (a);
         bool fails;
-        enum doubt doubt = doubt_of (a, common, &fails, cfg);
+        enum doubt doubt = doubt_of_audit (a, common, &fails, cfg);
 
         for (size_t k = 0; k < a->nfindings; k++)
-            add_finding (e, a, &a->finding[k], common, doubt,
-                         is_fresh (a->time, in->now, cfg), cfg);
+            add_link_event (e, a, &a->finding[k], common, doubt,
+                            is_audit_recent (a->time, in->now, cfg), cfg);
     }
     for (size_t i = 0; i < in->nsigns; i++) {
         const struct policy_sign *s = &in->sign[i];
@@ -340,7 +340,7 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
         e->event[e->nevents++] = (struct link_event){
             .host = s->host, .link = s->link, .audit = s->after,
             .time = s->time, .seen = SEEN_SIGN | SEEN_WARN, .sign = s->kind,
-            .fresh = is_fresh (s->time, in->now, cfg),
+            .fresh = is_audit_recent (s->time, in->now, cfg),
         };
     }
     qsort (e->suspected, e->nsuspected, sizeof (*e->suspected),
@@ -359,8 +359,8 @@ void evidence_clear (struct evidence *e)
 
 static int compare_tracks (const void *a, const void *b)
 {
-    return compare_links (((const struct track *)a)->event,
-                          ((const struct track *)b)->event);
+    return compare_event_links (((const struct track *)a)->event,
+                                ((const struct track *)b)->event);
 }
 
 struct track *evidence_find (const struct evidence *e, const char *host,
@@ -381,7 +381,8 @@ static void set_failing (struct track *t, const struct link_event *ev)
 }
 
 /* Set the standing from the events from `start` on, before confirmation. */
-static void grade (struct track *t, size_t start, unsigned int counts)
+static void set_track_standing (struct track *t, size_t start,
+                                unsigned int counts)
 {
     for (size_t i = start; i < t->nevents; i++) {
         const struct link_event *ev = &t->event[i];
@@ -406,7 +407,7 @@ static void grade (struct track *t, size_t start, unsigned int counts)
     }
 }
 
-static bool same (const char *a, const char *b)
+static bool same_text (const char *a, const char *b)
 {
     return a && b && !strcmp (a, b);
 }
@@ -420,11 +421,12 @@ static const char *shared_cause (const struct link_event *a,
 
     if (!led_a || !led_b)
         return "it is not known who led one of them";
-    if (same (led_a, a->host) || same (led_b, b->host))
+    if (same_text (led_a, a->host) || same_text (led_b, b->host))
         return "it led one of them itself";
-    if (same (led_a, led_b))
+    if (same_text (led_a, led_b))
         return "one node led both";
-    if (same (peer_a, peer_b) || same (peer_a, led_b) || same (led_a, peer_b))
+    if (same_text (peer_a, peer_b) || same_text (peer_a, led_b)
+        || same_text (led_a, peer_b))
         return "one node had a part in all that they measured of it";
     return NULL;
 }
@@ -433,7 +435,7 @@ static bool suspects_host (const struct policy_finding *f, const char *host)
 {
     size_t i = 0;
 
-    while (i < f->nsuspects && !same (f->suspect[i].host, host))
+    while (i < f->nsuspects && !same_text (f->suspect[i].host, host))
         i++;
     return i < f->nsuspects;
 }
@@ -463,11 +465,11 @@ static bool is_suspected (const struct evidence *e, const char *link,
          s < e->suspected + e->nsuspected && !strcmp (s->link, link); s++)
         if (audit > 0 && s->audit != audit)
             break;
-        else if (audit > 0
-                     ? s->explains
-                           && !stands_out (ev->finding,
-                                           fabs (s->finding->excess_ns), e->cfg)
-                     : s->fails && !suspects_host (s->finding, host))
+        else if (audit > 0 ? s->explains
+                                 && !fails_beyond_common (
+                                     ev->finding, fabs (s->finding->excess_ns),
+                                     e->cfg)
+                           : s->fails && !suspects_host (s->finding, host))
             return true;
     return false;
 }
@@ -483,7 +485,7 @@ static const char *shared_link (const struct evidence *e,
     for (size_t i = 0; i < a->finding->nsuspects; i++) {
         const struct policy_suspect *s = &a->finding->suspect[i];
 
-        if (!same (s->host, a->host)
+        if (!same_text (s->host, a->host)
             && is_suspected (e, s->link, b, a->host))
             return s->link;
     }
@@ -551,8 +553,9 @@ static const struct link_event *confirmed_by (struct track *t,
  * audits of a day. If a FAIL of one of several suspects is confirmed, it counts
  * as a FAIL of this link alone.
  */
-static void confirm (struct track *t, const struct evidence *e, size_t start,
-                     unsigned int counts, const struct policy_config *cfg)
+static void confirm_track (struct track *t, const struct evidence *e,
+                           size_t start, unsigned int counts,
+                           const struct policy_config *cfg)
 {
     for (size_t i = start; i < t->nevents; i++) {
         const struct link_event *ev = &t->event[i];
@@ -603,8 +606,8 @@ void track_stand (struct track *t, const struct evidence *e,
             t->sign = &t->event[i];
     if (t->sign)
         counts |= SEEN_STATIC;
-    grade (t, start, counts);
-    confirm (t, e, start, counts, cfg);
+    set_track_standing (t, start, counts);
+    confirm_track (t, e, start, counts, cfg);
 }
 
 static bool says_clean (const struct link_event *ev)

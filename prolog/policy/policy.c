@@ -102,7 +102,7 @@ static int64_t retry (const struct node_state *w, int64_t time, uint64_t audit)
 
 /* Set the decision and its sentence. */
 __attribute__ ((format (printf, 3, 4))) static bool
-say (struct decision *d, enum policy_kind kind, const char *fmt, ...)
+set_decision (struct decision *d, enum policy_kind kind, const char *fmt, ...)
 {
     d->kind = kind;
     TEXT_PRINT (d->why, sizeof (d->why), fmt);
@@ -114,7 +114,7 @@ struct span_text {
     char text[32];
 };
 
-static struct span_text span_of (int64_t s)
+static struct span_text time_span_text (int64_t s)
 {
     static const struct {
         int64_t from, unit;
@@ -143,7 +143,7 @@ static bool rule_stop (const struct node_state *w, struct decision *d)
                       : w->node->unknown ? "Slurm does not tell its state"
                                          : NULL;
 
-    return why && say (d, POLICY_NONE, "nothing is changed: %s", why);
+    return why && set_decision (d, POLICY_NONE, "nothing is changed: %s", why);
 }
 
 static const char *or_unknown (const char *s)
@@ -220,37 +220,43 @@ static bool decide_resume (const struct node_state *w,
     size_t clean;
 
     if (!s->cfg->resume || s->cfg->act != POLICY_ACT_DRAIN)
-        return say (d, POLICY_NONE,
-                    "we drained it after audit %" PRIu64 "; %s, so a person "
-                    "resumes it", drain->after,
-                    s->cfg->resume ? "Action is not drain"
-                                   : "Resume is not set");
+        return set_decision (
+            d, POLICY_NONE,
+            "we drained it after audit %" PRIu64 "; %s, so a person "
+            "resumes it",
+            drain->after,
+            s->cfg->resume ? "Action is not drain" : "Resume is not set");
     if (w->node->down || w->node->powered_down || w->node->reserved)
-        return say (d, POLICY_NONE,
-                    "we drained it after audit %" PRIu64 "; it is down or "
-                    "reserved", drain->after);
+        return set_decision (d, POLICY_NONE,
+                             "we drained it after audit %" PRIu64
+                             "; it is down or "
+                             "reserved",
+                             drain->after);
     if (is_repaired (w, drain, &t, &clean, &last, &shared))
-        return say (d, POLICY_RESUME,
-                    "we drained it after audit %" PRIu64 ", and its link was "
-                    "clean in audits %s apart since", drain->after,
-                    span_of (s->cfg->confirm_after_s).text);
+        return set_decision (
+            d, POLICY_RESUME,
+            "we drained it after audit %" PRIu64 ", and its link was "
+            "clean in audits %s apart since",
+            drain->after, time_span_text (s->cfg->confirm_after_s).text);
     if (shared) {
         d->when = policy_retry (last->time, clean - CLEAN_WANTED, s->in->now,
                                 s->cfg);
-        return say (d, POLICY_WAIT,
-                    "we drained it after audit %" PRIu64 "; link %s was clean "
-                    "in %s since, but %s: needs another leader and other "
-                    "partners", drain->after, t->link,
-                    COUNTED (clean, "audit"), shared);
+        return set_decision (
+            d, POLICY_WAIT,
+            "we drained it after audit %" PRIu64 "; link %s was clean "
+            "in %s since, but %s: needs another leader and other "
+            "partners",
+            drain->after, t->link, COUNTED (clean, "audit"), shared);
     }
     d->when = clean > 0 ? retry (w, last->time, last->audit)
                         : retry (w, drain->time, drain->after);
-    return say (d, POLICY_WAIT,
-                "we drained it after audit %" PRIu64 "; link %s was clean in "
-                "%s since, and must be in %d, %s apart", drain->after,
-                t ? t->link : or_unknown (drain->link),
-                COUNTED (clean, "audit"), CLEAN_WANTED,
-                span_of (s->cfg->confirm_after_s).text);
+    return set_decision (d, POLICY_WAIT,
+                         "we drained it after audit %" PRIu64
+                         "; link %s was clean in "
+                         "%s since, and must be in %d, %s apart",
+                         drain->after, t ? t->link : or_unknown (drain->link),
+                         COUNTED (clean, "audit"), CLEAN_WANTED,
+                         time_span_text (s->cfg->confirm_after_s).text);
 }
 
 /* Others handle the node, or did so in the last round. */
@@ -262,11 +268,12 @@ static bool rule_left (const struct node_state *w, struct decision *d)
         return false;
     d->link = a->link;
     if (node_in_hand (w->node))
-        return say (d, POLICY_NONE, "it is %s: left alone",
-                    in_hand_text (w->node).text);
-    return say (d, POLICY_LIFTED,
-                "it is back in service: what was found before does not count "
-                "any more");
+        return set_decision (d, POLICY_NONE, "it is %s: left alone",
+                             in_hand_text (w->node).text);
+    return set_decision (
+        d, POLICY_LIFTED,
+        "it is back in service: what was found before does not count "
+        "any more");
 }
 
 static bool rule_own_drain (const struct node_state *w, struct decision *d)
@@ -277,18 +284,21 @@ static bool rule_own_drain (const struct node_state *w, struct decision *d)
         return false;
     d->link = drain->link;
     if (!w->node->drained)
-        return say (d, POLICY_LIFTED,
-                    drain->unsure
-                        ? "our drain of audit %" PRIu64 " was not applied, or "
-                          "someone else ended it: what was found before "
-                          "does not count any more"
-                        : "someone else ended our drain of audit %" PRIu64
-                          ": what was found before does not count any more",
-                    drain->after);
+        return set_decision (
+            d, POLICY_LIFTED,
+            drain->unsure ? "our drain of audit %" PRIu64
+                            " was not applied, or "
+                            "someone else ended it: what was found before "
+                            "does not count any more"
+                          : "someone else ended our drain of audit %" PRIu64
+                            ": what was found before does not count any more",
+            drain->after);
     if (!shows (w->node->reason, drain->reason)
         || !shows (w->node->by, w->site->in->self))
-        return say (d, POLICY_NONE, "our drain was taken over, it is %s: left "
-                    "alone", in_hand_text (w->node).text);
+        return set_decision (d, POLICY_NONE,
+                             "our drain was taken over, it is %s: left "
+                             "alone",
+                             in_hand_text (w->node).text);
     return decide_resume (w, drain, d);
 }
 
@@ -297,17 +307,18 @@ static bool rule_nothing (const struct node_state *w, struct decision *d)
     const struct track *t = w->worst;
 
     if (w->muted && (!t || t->standing < STANDING_AMONG))
-        return say (d, POLICY_NONE, "it FAILs, but that is muted");
+        return set_decision (d, POLICY_NONE, "it FAILs, but that is muted");
     if (!t || t->standing == STANDING_NONE)
-        return say (d, POLICY_NONE, "nothing was found against it");
+        return set_decision (d, POLICY_NONE, "nothing was found against it");
     d->link = t->link;
     if (t->standing == STANDING_CLEAN)
-        return say (d, POLICY_NONE, "clean in audit %" PRIu64,
-                    t->last->audit);
+        return set_decision (d, POLICY_NONE, "clean in audit %" PRIu64,
+                             t->last->audit);
     if (t->standing == STANDING_UNSURE)
-        return say (d, POLICY_NONE,
-                    "audit %" PRIu64 " could not tell: UNKNOWN drains no node",
-                    t->last->audit);
+        return set_decision (d, POLICY_NONE,
+                             "audit %" PRIu64
+                             " could not tell: UNKNOWN drains no node",
+                             t->last->audit);
     return false;
 }
 
@@ -330,25 +341,29 @@ static bool rule_less (const struct node_state *w, struct decision *d)
 
     switch (t->standing) {
     case STANDING_NODE:
-        return say (d, POLICY_NOTE,
-                    "its software, PCIe or adapter is slow, says audit %" PRIu64
-                    ", which drains no node", last->audit);
+        return set_decision (
+            d, POLICY_NOTE,
+            "its software, PCIe or adapter is slow, says audit %" PRIu64
+            ", which drains no node",
+            last->audit);
     case STANDING_WARN:
         if (!last->a)
-            return say (d, POLICY_NOTE, "%s, but no audit says FAIL",
-                        sign_text (last));
-        return say (d, POLICY_NOTE,
-                    "WARN in audit %" PRIu64 ", which drains no node",
-                    last->audit);
+            return set_decision (d, POLICY_NOTE, "%s, but no audit says FAIL",
+                                 sign_text (last));
+        return set_decision (d, POLICY_NOTE,
+                             "WARN in audit %" PRIu64 ", which drains no node",
+                             last->audit);
     case STANDING_AMONG:
         return !t->early
-               && say (d, POLICY_NOTE,
-                       "one of several that the FAIL of audit %" PRIu64
-                       " may be of", last->audit);
+               && set_decision (d, POLICY_NOTE,
+                                "one of several that the FAIL of audit %" PRIu64
+                                " may be of",
+                                last->audit);
     case STANDING_DOUBT:
-        return say (d, POLICY_NOTE,
-                    "FAIL in audit %" PRIu64 ", which does not count: %s",
-                    last->audit, doubt_text (last->doubt));
+        return set_decision (d, POLICY_NOTE,
+                             "FAIL in audit %" PRIu64
+                             ", which does not count: %s",
+                             last->audit, doubt_text (last->doubt));
     default:
         return false;
     }
@@ -357,10 +372,10 @@ static bool rule_less (const struct node_state *w, struct decision *d)
 static bool rule_not_ours (const struct node_state *w, struct decision *d)
 {
     if (node_in_hand (w->node))
-        return say (d, POLICY_LEFT, "it FAILs, but is %s: left alone",
-                    in_hand_text (w->node).text);
+        return set_decision (d, POLICY_LEFT, "it FAILs, but is %s: left alone",
+                             in_hand_text (w->node).text);
     return w->node->powered_down
-           && say (d, POLICY_NOTE, "it FAILs, but is powered down");
+           && set_decision (d, POLICY_NOTE, "it FAILs, but is powered down");
 }
 
 /* A drain was due to audits newer than any earlier reset of the baseline, so a
@@ -378,17 +393,19 @@ static bool rule_again (const struct node_state *w, struct decision *d)
             k--;
         if (a->kind == POLICY_LIFTED
             && within_span (a->time, s->cfg->again_after_s, s->in->now))
-            return say (d, POLICY_NOTE,
-                        "it FAILs again, but others put it back in service: "
-                        "not drained again for %s",
-                        span_of (s->cfg->again_after_s).text);
+            return set_decision (
+                d, POLICY_NOTE,
+                "it FAILs again, but others put it back in service: "
+                "not drained again for %s",
+                time_span_text (s->cfg->again_after_s).text);
         if (a->kind == POLICY_RESUME
             && state_reset (s, a->link) <= w->action[k ? k - 1 : i]->after)
-            return say (d, POLICY_NOTE,
-                        "it FAILs again after we drained and resumed it: an "
-                        "intermittent fault, not drained before the baseline "
-                        "of %s is reset",
-                        or_unknown (a->link));
+            return set_decision (
+                d, POLICY_NOTE,
+                "it FAILs again after we drained and resumed it: an "
+                "intermittent fault, not drained before the baseline "
+                "of %s is reset",
+                or_unknown (a->link));
     }
     return false;
 }
@@ -396,8 +413,8 @@ static bool rule_again (const struct node_state *w, struct decision *d)
 /* A more likely suspect host of the same FAIL, which is audited first; NULL:
  * none.
  */
-static const char *goes_first (const struct site_state *s,
-                               const struct link_event *e)
+static const char *likelier_suspect (const struct site_state *s,
+                                     const struct link_event *e)
 {
     for (const struct policy_suspect *p = e->finding->suspect; p < e->suspect;
          p++) {
@@ -418,16 +435,18 @@ static bool say_needs (const struct track *t, struct decision *d)
     const struct link_event *const *of = t->needs.of;
 
     if (t->needs.node)
-        return say (d, POLICY_WAIT,
-                    "FAIL in audits %" PRIu64 " and %" PRIu64 ", but %s: "
-                    "needs another leader and other partners", of[0]->audit,
-                    of[1]->audit, t->needs.node);
-    return say (d, POLICY_WAIT,
-                "FAIL in audits %" PRIu64 " and %" PRIu64 ", but %.63s %s: "
-                "needs partners whose paths are without it", of[0]->audit,
-                of[1]->audit, t->needs.link,
-                t->needs.elsewhere ? "would explain one, and FAILs elsewhere"
-                                   : "would explain both as well");
+        return set_decision (d, POLICY_WAIT,
+                             "FAIL in audits %" PRIu64 " and %" PRIu64
+                             ", but %s: "
+                             "needs another leader and other partners",
+                             of[0]->audit, of[1]->audit, t->needs.node);
+    return set_decision (
+        d, POLICY_WAIT,
+        "FAIL in audits %" PRIu64 " and %" PRIu64 ", but %.63s %s: "
+        "needs partners whose paths are without it",
+        of[0]->audit, of[1]->audit, t->needs.link,
+        t->needs.elsewhere ? "would explain one, and FAILs elsewhere"
+                           : "would explain both as well");
 }
 
 static bool rule_wait (const struct node_state *w, struct decision *d)
@@ -443,21 +462,24 @@ static bool rule_wait (const struct node_state *w, struct decision *d)
 
     if (t->standing == STANDING_CONFIRMED)
         return false;
-    if (among && (other = goes_first (s, t->last)))
-        return say (d, POLICY_NOTE,
-                    "one of several that the FAIL of audit %" PRIu64
-                    " may be of: waits for %.63s", t->last->audit, other);
+    if (among && (other = likelier_suspect (s, t->last)))
+        return set_decision (d, POLICY_NOTE,
+                             "one of several that the FAIL of audit %" PRIu64
+                             " may be of: waits for %.63s",
+                             t->last->audit, other);
     d->when = retry (w, to->time, to->audit);
     of = t->open ? t->open : t->last;
     d->audit = of->audit;
     d->finding = of->finding;
     if (t->needs.node || t->needs.link)
         return say_needs (t, d);
-    return say (d, POLICY_WAIT,
-                "FAIL in audit %" PRIu64 "%s%s: waits for another, %s later, "
-                "to confirm it", t->last->audit,
-                among ? " of it or others" : "", t->last->fresh ? "" : old,
-                span_of (s->cfg->confirm_after_s).text);
+    return set_decision (d, POLICY_WAIT,
+                         "FAIL in audit %" PRIu64
+                         "%s%s: waits for another, %s later, "
+                         "to confirm it",
+                         t->last->audit, among ? " of it or others" : "",
+                         t->last->fresh ? "" : old,
+                         time_span_text (s->cfg->confirm_after_s).text);
 }
 
 /* For "none ... drained": "is", or "would be" if Action is not "drain". */
@@ -471,11 +493,12 @@ static bool rule_broad (const struct node_state *w, struct decision *d)
     const struct site_state *s = w->site;
 
     return s->is_broad
-           && say (d, POLICY_NOTE,
-                   "its FAIL is confirmed, but so many hosts FAIL or were "
-                   "drained within a day (%zu, of which MaxDrainPerDay allows "
-                   "%zu) that none %s drained", s->nbroad, s->limit,
-                   is_drained (s));
+           && set_decision (
+               d, POLICY_NOTE,
+               "its FAIL is confirmed, but so many hosts FAIL or were "
+               "drained within a day (%zu, of which MaxDrainPerDay allows "
+               "%zu) that none %s drained",
+               s->nbroad, s->limit, is_drained (s));
 }
 
 static bool rule_short (const struct node_state *w, struct decision *d)
@@ -483,12 +506,12 @@ static bool rule_short (const struct node_state *w, struct decision *d)
     const struct site_state *s = w->site;
 
     return s->is_short
-           && say (d, POLICY_NOTE,
-                   "its FAIL is confirmed, but %zu of %zu nodes are "
-                   "unavailable%s, and MaxUnavailable is %g %%",
-                   s->unavailable + s->unknown, s->counted,
-                   s->unknown > 0 ? " or not registered yet" : "",
-                   s->cfg->max_unavailable_percent);
+           && set_decision (d, POLICY_NOTE,
+                            "its FAIL is confirmed, but %zu of %zu nodes are "
+                            "unavailable%s, and MaxUnavailable is %g %%",
+                            s->unavailable + s->unknown, s->counted,
+                            s->unknown > 0 ? " or not registered yet" : "",
+                            s->cfg->max_unavailable_percent);
 }
 
 static bool rule_drain (const struct node_state *w, struct decision *d)
@@ -515,15 +538,18 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
     }
     text_clean (d->reason);
     if (t->first)
-        say (d, kind, "%s; FAIL in audits %" PRIu64 " and %" PRIu64
-             ", %s apart%s%s", words, t->first->audit, t->last->audit,
-             span_of (t->last->time - t->first->time).text,
-             (t->first->seen & t->last->seen) & SEEN_FAIL
-                 ? ""
-                 : ", with no other suspect in both", would);
+        set_decision (d, kind,
+                      "%s; FAIL in audits %" PRIu64 " and %" PRIu64
+                      ", %s apart%s%s",
+                      words, t->first->audit, t->last->audit,
+                      time_span_text (t->last->time - t->first->time).text,
+                      (t->first->seen & t->last->seen) & SEEN_FAIL
+                          ? ""
+                          : ", with no other suspect in both",
+                      would);
     else
-        say (d, kind, "%s; FAIL in audit %" PRIu64 ", and %s%s", words,
-             t->last->audit, sign_text (t->sign), would);
+        set_decision (d, kind, "%s; FAIL in audit %" PRIu64 ", and %s%s", words,
+                      t->last->audit, sign_text (t->sign), would);
     free (words);
     free (reason);
     return true;
@@ -547,7 +573,7 @@ static const struct {
 /* --- remarks ------------------------------------------------------------- */
 
 __attribute__ ((format (printf, 2, 3))) static void
-remark (struct decisions *d, const char *fmt, ...)
+add_policy_remark (struct decisions *d, const char *fmt, ...)
 {
     va_list ap;
 
@@ -576,9 +602,10 @@ static void remark_hosts (struct decisions *d, const struct site_state *s)
         }
     }
     if (n > 0)
-        remark (d, "%zu host%s that FAIL%s no node of Slurm: %.63s%s", n,
-                n > 1 ? "s" : "", n > 1 ? " are" : "s is", first,
-                n > 1 ? ", ..." : "");
+        add_policy_remark (d,
+                           "%zu host%s that FAIL%s no node of Slurm: %.63s%s",
+                           n, n > 1 ? "s" : "", n > 1 ? " are" : "s is", first,
+                           n > 1 ? ", ..." : "");
 }
 
 /* Audits with a time stamp in the future, and those that count against no host.
@@ -597,41 +624,49 @@ static void remark_audits (struct decisions *d, const struct site_state *s)
         n[k]++;
     }
     if (future > 0)
-        remark (d, "%zu audit%s a time stamp in the future: the clock stepped "
-                "back; %s confirm%s nothing", future,
-                future > 1 ? "s have" : " has", future > 1 ? "they" : "it",
-                future > 1 ? "" : "s");
+        add_policy_remark (
+            d,
+            "%zu audit%s a time stamp in the future: the clock stepped "
+            "back; %s confirm%s nothing",
+            future, future > 1 ? "s have" : " has", future > 1 ? "they" : "it",
+            future > 1 ? "" : "s");
     for (enum doubt k = DOUBT_INCOMPLETE; k <= DOUBT_MANY; k++) {
         char more[48] = "";
 
         if (n[k] > 1)
             snprintf (more, sizeof (more), " (and %zu more like it)", n[k] - 1);
         if (n[k] > 0)
-            remark (d, "audit %" PRIu64 "%s counts against no host: %s",
-                    last[k], more, doubt_text (k));
+            add_policy_remark (d,
+                               "audit %" PRIu64 "%s counts against no host: %s",
+                               last[k], more, doubt_text (k));
     }
 }
 
 static void make_remarks (struct decisions *d, const struct site_state *s)
 {
     if (s->stop) {
-        remark (d, "nothing is changed: %s", s->stop);
+        add_policy_remark (d, "nothing is changed: %s", s->stop);
         return;
     }
     if (s->is_broad) {
         char *names = hostlist_fold (s->broad, s->nbroad);
 
-        remark (d, "%zu hosts FAIL or were drained by us within a day, and "
-                "MaxDrainPerDay allows %zu: a common cause, a wrong snapshot "
-                "or baseline? none %s drained: %.*s%s", s->nbroad, s->limit,
-                is_drained (s), NAMES_SHOWN, names,
-                strlen (names) > NAMES_SHOWN ? "..." : "");
+        add_policy_remark (
+            d,
+            "%zu hosts FAIL or were drained by us within a day, and "
+            "MaxDrainPerDay allows %zu: a common cause, a wrong snapshot "
+            "or baseline? none %s drained: %.*s%s",
+            s->nbroad, s->limit, is_drained (s), NAMES_SHOWN, names,
+            strlen (names) > NAMES_SHOWN ? "..." : "");
         free (names);
     }
     if (s->is_known_short)
-        remark (d, "%zu of %zu nodes are unavailable, and MaxUnavailable is "
-                "%g %%: no other %s drained", s->unavailable, s->counted,
-                s->cfg->max_unavailable_percent, is_drained (s));
+        add_policy_remark (
+            d,
+            "%zu of %zu nodes are unavailable, and MaxUnavailable is "
+            "%g %%: no other %s drained",
+            s->unavailable, s->counted, s->cfg->max_unavailable_percent,
+            is_drained (s));
     remark_audits (d, s);
     remark_hosts (d, s);
 }

@@ -30,7 +30,7 @@ static uint64_t larger (uint64_t a, uint64_t b)
 
 /* --- nodes --------------------------------------------------------------- */
 
-static int compare_nodes (const void *a, const void *b)
+static int compare_node_states (const void *a, const void *b)
 {
     return strcmp (((const struct node_state *)a)->node->name,
                    ((const struct node_state *)b)->node->name);
@@ -56,7 +56,7 @@ static void make_nodes (struct site_state *s)
     s->nnodes = in->nnodes;
     for (size_t i = 0; i < in->nnodes; i++)
         s->node[i] = (struct node_state){ .site = s, .node = &in->node[i] };
-    qsort (s->node, s->nnodes, sizeof (*s->node), compare_nodes);
+    qsort (s->node, s->nnodes, sizeof (*s->node), compare_node_states);
     action = s->action = xarray (in->nactions, sizeof (*s->action));
     actions_end = action + in->nactions;
     for (size_t i = 0; i < in->nactions; i++)
@@ -180,7 +180,7 @@ const struct node_state *state_find (const struct site_state *s,
     const struct node_state key = { .node = &node };
 
     return bsearch (&key, s->node, s->nnodes, sizeof (*s->node),
-                    compare_nodes);
+                    compare_node_states);
 }
 
 /* Whether a FAIL at that time counts: while the host is in service, otherwise
@@ -204,9 +204,10 @@ static bool counts_since (const struct site_state *s, const char *host,
  * possible one by name. NULL if one of them is counted already, or if none is
  * possible.
  */
-static const char *one_more (const struct site_state *s,
-                             const struct policy_audit *a,
-                             const struct policy_finding *f, size_t counted)
+static const char *first_possible_host (const struct site_state *s,
+                                        const struct policy_audit *a,
+                                        const struct policy_finding *f,
+                                        size_t counted)
 {
     const char *first = NULL;
     bool alone;
@@ -265,8 +266,8 @@ static void make_broad (struct site_state *s)
     counted = s->nbroad = text_unique (s->broad, s->nbroad);
     for (size_t i = 0; i < e->naudits; i++)
         for (size_t k = 0; k < e->audit[i]->nfindings; k++) {
-            const char *host = one_more (s, e->audit[i],
-                                         &e->audit[i]->finding[k], counted);
+            const char *host = first_possible_host (
+                s, e->audit[i], &e->audit[i]->finding[k], counted);
 
             if (host)
                 add_broad (s, host);
@@ -281,7 +282,7 @@ static bool is_short (const struct site_state *s, size_t unavailable)
            > s->cfg->max_unavailable_percent * (double)s->counted;
 }
 
-static void count_nodes (struct site_state *s)
+static void count_drained_nodes (struct site_state *s)
 {
     double share
         = floor (s->cfg->max_drain_percent * (double)s->nnodes / 100);
@@ -320,7 +321,7 @@ static void check_state (struct site_state *s)
         if (audit[i - 1]->id == audit[i]->id)
             s->stop = "two audits have one number";
     for (size_t i = 1; i < s->nnodes && !s->stop; i++)
-        if (compare_nodes (&s->node[i - 1], &s->node[i]) == 0)
+        if (compare_node_states (&s->node[i - 1], &s->node[i]) == 0)
             s->stop = "Slurm's list has a node twice";
 }
 
@@ -333,7 +334,7 @@ void state_make (struct site_state *s, const struct policy_input *in,
     check_state (s);
     judge_tracks (s);
     make_broad (s);
-    count_nodes (s);
+    count_drained_nodes (s);
 }
 
 void state_clear (struct site_state *s)

@@ -51,17 +51,17 @@ struct metrics {
     struct metrics_link *link;    /* [nlinks] */
 };
 
-static void begin (const struct metrics *m, const char *name, const char *type,
-                   const char *help)
+static void write_metric_header (const struct metrics *m, const char *name,
+                                 const char *type, const char *help)
 {
     fprintf (m->fp, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
 /* A metric without labels. */
-static void put (const struct metrics *m, const char *name, const char *help,
-                 double value)
+static void write_metric (const struct metrics *m, const char *name,
+                          const char *help, double value)
 {
-    begin (m, name, "gauge", help);
+    write_metric_header (m, name, "gauge", help);
     fprintf (m->fp, "%s %.17g\n", name, value);
 }
 
@@ -99,7 +99,8 @@ static void raise_level (enum verdict_status *level, enum verdict_status to)
 /* Take what the newest audit of a link says of it. `alone`: all suspects of the
  * finding are of the link's host.
  */
-static void take_row (struct metrics_link *link, const json_t *row, bool alone)
+static void update_link_metrics (struct metrics_link *link, const json_t *row,
+                                 bool alone)
 {
     enum verdict_status level = service_status (row, "level");
     const json_t *excess = json_object_get (row, "excess_ns");
@@ -133,7 +134,7 @@ static bool same_finding (const json_t *a, const json_t *b)
            && json_int (a, "finding", -1) == json_int (b, "finding", -1);
 }
 
-static const char *host_of (const struct fabric *f, const json_t *row)
+static const char *host_of_link_row (const struct fabric *f, const json_t *row)
 {
     uint32_t link = fabric_find_link (f, json_text (row, "link"));
 
@@ -141,17 +142,17 @@ static const char *host_of (const struct fabric *f, const json_t *row)
 }
 
 /* Take rows[from .. end), which are of one finding or a link without any. */
-static void take_finding (struct metrics *m, const json_t *rows, size_t from,
-                          size_t end)
+static void update_finding_metrics (struct metrics *m, const json_t *rows,
+                                    size_t from, size_t end)
 {
     const struct fabric *f = m->s->fabric;
     const json_t *first = json_array_get (rows, from);
-    const char *host = host_of (f, first);
+    const char *host = host_of_link_row (f, first);
     bool alone = host && is_kind (first, FINDING_HOST_END)
                  && json_int (first, "suspects", 0) == (int64_t)(end - from);
 
     for (size_t i = from; i < end && alone; i++) {
-        const char *other = host_of (f, json_array_get (rows, i));
+        const char *other = host_of_link_row (f, json_array_get (rows, i));
 
         alone = other && !strcmp (host, other);
     }
@@ -160,7 +161,7 @@ static void take_finding (struct metrics *m, const json_t *rows, size_t from,
         uint32_t link = fabric_find_link (f, json_text (row, "link"));
 
         if (link != FABRIC_NONE)
-            take_row (&m->link[link], row, alone);
+            update_link_metrics (&m->link[link], row, alone);
     }
 }
 
@@ -174,7 +175,7 @@ static int take_links (struct metrics *m, struct error *err)
                           && same_finding (json_array_get (rows, i),
                                            json_array_get (rows, end));)
             end++;
-        take_finding (m, rows, i, end);
+        update_finding_metrics (m, rows, i, end);
     }
     json_decref (rows);
     return rows ? 0 : -1;
@@ -196,7 +197,8 @@ static uint64_t guid_of (const struct fabric *f, uint32_t port)
     return p->guid ? p->guid : f->node[p->node].guid;
 }
 
-static void put_port (const struct metrics *m, const char *name, uint32_t port)
+static void write_port_labels (const struct metrics *m, const char *name,
+                               uint32_t port)
 {
     fprintf (m->fp, "%s{guid=\"0x%016" PRIx64 "\",port=\"%u\"", name,
              guid_of (m->s->fabric, port), m->s->fabric->port[port].num);
@@ -208,7 +210,7 @@ static void put_cable (const struct metrics *m, const char *name, uint32_t port)
     const struct fabric *f = m->s->fabric;
     uint32_t far = fabric_far_port (f, port);
 
-    put_port (m, name, port);
+    write_port_labels (m, name, port);
     fprintf (m->fp, ",uplink_guid=\"0x%016" PRIx64 "\",uplink_port=\"%u\"",
              guid_of (f, far), f->port[far].num);
 }
@@ -232,7 +234,8 @@ static void put_info (const struct metrics *m, uint32_t link, uint32_t port)
 enum link_metric { LINK_STATUS, LINK_EXCESS, LINK_SUSPECTS, LINK_INFO,
                    LINK_METRICS };
 
-static void put_links (const struct metrics *m, enum link_metric metric)
+static void write_link_metrics (const struct metrics *m,
+                                enum link_metric metric)
 {
     static const struct {
         const char *name, *help;
@@ -252,7 +255,7 @@ static void put_links (const struct metrics *m, enum link_metric metric)
     };
     const struct fabric *f = m->s->fabric;
 
-    begin (m, family[metric].name, "gauge", family[metric].help);
+    write_metric_header (m, family[metric].name, "gauge", family[metric].help);
     for (size_t i = 0; i < f->nlinks; i++) {
         const struct fabric_link *l = &f->link[i];
         const struct metrics_link *x = &m->link[i];
@@ -283,16 +286,17 @@ static void put_host_ends (const struct metrics *m)
 {
     const struct fabric *f = m->s->fabric;
 
-    begin (m, "pmm_host_end_status", "gauge",
-           "Of a node's end of its cable (adapter, PCIe, cable, software): 0 "
-           "OK, 1 WARN, 2 FAIL, 3 UNKNOWN.");
+    write_metric_header (
+        m, "pmm_host_end_status", "gauge",
+        "Of a node's end of its cable (adapter, PCIe, cable, software): 0 "
+        "OK, 1 WARN, 2 FAIL, 3 UNKNOWN.");
     for (size_t i = 0; i < f->nendpoints; i++) {
         uint32_t port = f->endpoint[i].port;
         uint32_t link = f->port[port].link;
 
         if (link == FABRIC_NONE || !m->link[link].measured)
             continue;
-        put_port (m, "pmm_host_end_status", port);
+        write_port_labels (m, "pmm_host_end_status", port);
         put_label (m, ',', "hca", f->node[f->port[port].node].desc);
         put_label (m, ',', "node", m->s->node_of[i]);
         fprintf (m->fp, "} %d\n", verdict_nagios (m->link[link].end));
@@ -307,16 +311,17 @@ static void put_states (const struct metrics *m)
     size_t n = accepted_fewer (f, m->s->site.snapshot, &fewer);
     char rail[FEWER_RAIL];
 
-    begin (m, "pmm_port_state", "gauge",
-           "Of a port that has a cable and is not active: 1 down, 2 init, 3 "
-           "armed; 0: a rail that most peers of the node have, and it has not.");
+    write_metric_header (
+        m, "pmm_port_state", "gauge",
+        "Of a port that has a cable and is not active: 1 down, 2 init, 3 "
+        "armed; 0: a rail that most peers of the node have, and it has not.");
     for (uint32_t i = 0; i < f->nports; i++) {
         const struct fabric_port *p = &f->port[i];
 
         if (p->link == FABRIC_NONE || p->state == PORT_ACTIVE
             || p->state == PORT_UNKNOWN)
             continue;
-        put_port (m, "pmm_port_state", i);
+        write_port_labels (m, "pmm_port_state", i);
         put_label (m, ',', at_switch (f, i) ? "switch" : "hca",
                    f->node[p->node].desc);
         fprintf (m->fp, "} %u\n", p->state);
@@ -349,15 +354,17 @@ static void put_coverage (const struct metrics *m)
             measured += m->link[i].measured && m->link[i].ended >= since;
         }
     if (reached > 0)
-        put (m, "pmm_coverage_ratio",
-             "Share of the cables between nodes of AuditPartition that audits "
-             "measured in the last two AuditEvery.",
-             (double)measured / (double)reached);
+        write_metric (
+            m, "pmm_coverage_ratio",
+            "Share of the cables between nodes of AuditPartition that audits "
+            "measured in the last two AuditEvery.",
+            (double)measured / (double)reached);
 }
 
 /* The endpoints of nodes whose cable is up; NULL with err. */
-static struct pathset *find_ends (const struct service *s, const json_t *nodes,
-                                  struct error *err)
+static struct pathset *find_live_endpoints (const struct service *s,
+                                            const json_t *nodes,
+                                            struct error *err)
 {
     const struct fabric *f = s->fabric;
     const char **end = xcalloc (f->nendpoints, sizeof (*end));
@@ -384,7 +391,7 @@ static struct pathset *find_ends (const struct service *s, const json_t *nodes,
 
 int service_reach (struct service *s, const json_t *nodes, struct error *err)
 {
-    struct pathset *ps = find_ends (s, nodes, err);
+    struct pathset *ps = find_live_endpoints (s, nodes, err);
     struct tree *t;
     struct error broken;
 
@@ -430,16 +437,17 @@ static int put_audits (const struct metrics *m, struct error *err)
     int rc = totals ? ledger_succeeded (m->s->ledger, &ended, err) : -1;
 
     if (rc >= 0) {
-        begin (m, "pmm_audits_total", "counter",
-               "Audits that ended, by result; none: it has none.");
+        write_metric_header (
+            m, "pmm_audits_total", "counter",
+            "Audits that ended, by result; none: it has none.");
         for (size_t i = 0; i < sizeof (results) / sizeof (results[0]); i++)
             fprintf (m->fp, "pmm_audits_total{result=\"%s\"} %" PRId64 "\n",
                      results[i], json_int (totals, results[i], 0));
     }
     if (rc > 0)
-        put (m, "pmm_audit_last_success_timestamp_seconds",
-             "When the newest audit ended that is not UNKNOWN.",
-             (double)ended);
+        write_metric (m, "pmm_audit_last_success_timestamp_seconds",
+                      "When the newest audit ended that is not UNKNOWN.",
+                      (double)ended);
     json_decref (totals);
     return rc < 0 ? -1 : 0;
 }
@@ -467,22 +475,25 @@ static int put_drains (const struct metrics *m, struct error *err)
     json_decref (rows);
     if (!rows)
         return -1;
-    begin (m, "pmm_drains_total", "counter",
-           "Nodes that were drained; confirmed: by a second audit, else by "
-           "this sign.");
+    write_metric_header (
+        m, "pmm_drains_total", "counter",
+        "Nodes that were drained; confirmed: by a second audit, else by "
+        "this sign.");
     for (size_t k = 0; k < CAUSES; k++)
         fprintf (m->fp, "pmm_drains_total{cause=\"%s\"} %zu\n", causes[k],
                  n[k]);
-    begin (m, "pmm_resumes_total", "counter", "Nodes that were resumed.");
+    write_metric_header (m, "pmm_resumes_total", "counter",
+                         "Nodes that were resumed.");
     fprintf (m->fp, "pmm_resumes_total %zu\n", resumes);
     return 0;
 }
 
 static void put_blocked (const struct metrics *m)
 {
-    begin (m, "pmm_policy_blocked", "gauge",
-           "Nodes whose FAIL is confirmed and that are not drained, by reason; "
-           "stopped: 1 if nothing can be decided.");
+    write_metric_header (
+        m, "pmm_policy_blocked", "gauge",
+        "Nodes whose FAIL is confirmed and that are not drained, by reason; "
+        "stopped: 1 if nothing can be decided.");
     for (int i = POLICY_FREE + 1; i < POLICY_BLOCKS; i++)
         fprintf (m->fp, "pmm_policy_blocked{reason=\"%s\"} %zu\n",
                  policy_block_name ((enum policy_block)i), m->s->blocked[i]);
@@ -500,9 +511,10 @@ static void put_snapshot (const struct metrics *m)
 
         oldest = time < oldest ? time : oldest;
     }
-    put (m, "pmm_fabric_snapshot_timestamp_seconds",
-         "When the fabric was last read or polled; 0: there is no snapshot.",
-         (double)oldest);
+    write_metric (
+        m, "pmm_fabric_snapshot_timestamp_seconds",
+        "When the fabric was last read or polled; 0: there is no snapshot.",
+        (double)oldest);
 }
 
 static void put_spread (const struct metrics *m)
@@ -520,9 +532,10 @@ static void put_spread (const struct metrics *m)
         private_lfts += s->private_lfts;
         none += !spread_is_on (s) && !s->private_lfts;
     }
-    begin (m, "pmm_fabric_spread_switches", "gauge",
-           "Switches that spread messages over several ports, by how; none: "
-           "they do not.");
+    write_metric_header (
+        m, "pmm_fabric_spread_switches", "gauge",
+        "Switches that spread messages over several ports, by how; none: "
+        "they do not.");
     fprintf (m->fp,
              "pmm_fabric_spread_switches{kind=\"adaptive\"} %zu\n"
              "pmm_fabric_spread_switches{kind=\"hashed\"} %zu\n"
@@ -536,11 +549,12 @@ static int put_all (struct metrics *m, struct error *err)
     const struct service *s = m->s;
     int rc = 0;
 
-    put (m, "pmm_service_timestamp_seconds",
-         "When the audit service wrote these metrics.", (double)m->now);
-    put (m, "pmm_service_failing_duties",
-         "What the audit service does and cannot do now.",
-         (double)json_object_size (s->trouble));
+    write_metric (m, "pmm_service_timestamp_seconds",
+                  "When the audit service wrote these metrics.",
+                  (double)m->now);
+    write_metric (m, "pmm_service_failing_duties",
+                  "What the audit service does and cannot do now.",
+                  (double)json_object_size (s->trouble));
     put_snapshot (m);
     if (s->decided)
         put_blocked (m);
@@ -554,7 +568,7 @@ static int put_all (struct metrics *m, struct error *err)
             put_coverage (m);
             put_host_ends (m);
             for (int i = 0; i < LINK_METRICS; i++)
-                put_links (m, (enum link_metric)i);
+                write_link_metrics (m, (enum link_metric)i);
         }
         ledger_release (s->ledger);
     }

@@ -194,7 +194,7 @@ static json_t *list_actions (struct service *s, int64_t now, struct error *err)
 }
 
 /* The row of this audit in a list; NULL: it has none. */
-static const json_t *row_of (const json_t *rows, int64_t id)
+static const json_t *audit_row (const json_t *rows, int64_t id)
 {
     const json_t *row;
     size_t i;
@@ -237,10 +237,10 @@ static int find_fails (struct service *s, const json_t *audits,
     for (size_t i = 0; crossed && i < end; i++) {
         const json_t *row = json_array_get (audits, i);
         int64_t id = json_int (row, "id", 0);
-        const json_t *seen = row_of (found, id);
+        const json_t *seen = audit_row (found, id);
         const char *led = json_text (row, "leader");
 
-        if (!seen && row_of (crossed, id) && f->times > 0)
+        if (!seen && audit_row (crossed, id) && f->times > 0)
             break; /* clean, or not judged: not seen without a break */
         if (!seen || !json_int (seen, "fail", 0))
             continue;
@@ -273,8 +273,8 @@ static bool needs_two (const json_t *row)
 }
 
 /* The newest audits, if there are rows to compare with them. */
-static json_t *newest_audits (struct service *s, json_t *rows,
-                              struct error *err)
+static json_t *newest_audits_for_rows (struct service *s, json_t *rows,
+                                       struct error *err)
 {
     return json_array_size (rows) > 0
                ? ledger_list (s->ledger, LEDGER_AUDITS, AUDITS, 0, err)
@@ -285,7 +285,7 @@ int service_doubted (struct service *s, int64_t now, int64_t *since,
                      struct error *err)
 {
     json_t *rows = ledger_list (s->ledger, LEDGER_FAILS, 0, 0, err);
-    json_t *audits = newest_audits (s, rows, err);
+    json_t *audits = newest_audits_for_rows (s, rows, err);
     int rc = audits ? 0 : -1;
     const json_t *row;
     size_t i;
@@ -321,8 +321,8 @@ static char *cable_words (const struct service *s, const struct finding *x,
 }
 
 /* The verdict of an audit; NULL with err. */
-static struct verdict *read_audit (struct service *s, int64_t audit,
-                                   struct error *err)
+static struct verdict *read_audit_verdict (struct service *s, int64_t audit,
+                                           struct error *err)
 {
     json_t *result = ledger_result (s->ledger, audit, err);
     struct verdict *v = result ? ledger_verdict (result, s->fabric, false) : NULL;
@@ -335,7 +335,7 @@ json_t *service_cables (struct service *s, bool all, int64_t now,
                         struct error *err)
 {
     json_t *rows = ledger_list (s->ledger, LEDGER_FAILS, 0, 0, err);
-    json_t *audits = newest_audits (s, rows, err);
+    json_t *audits = newest_audits_for_rows (s, rows, err);
     json_t *list = audits ? xcheck (json_array ()) : NULL, *last = NULL;
     int64_t audit = 0, finding = -1;
     struct verdict *v = NULL;
@@ -375,7 +375,7 @@ json_t *service_cables (struct service *s, bool all, int64_t now,
         if (!v || audit != json_int (row, "audit", 0)) {
             verdict_destroy (v);
             audit = json_int (row, "audit", 0);
-            if (!(v = read_audit (s, audit, err))) {
+            if (!(v = read_audit_verdict (s, audit, err))) {
                 json_decref (list);
                 list = NULL;
             }
@@ -408,7 +408,7 @@ json_t *service_cables (struct service *s, bool all, int64_t now,
  */
 
 /* How many nodes notices of an event were about. */
-static size_t count_nodes (const json_t *rows, const char *event)
+static size_t count_notice_nodes (const json_t *rows, const char *event)
 {
     json_t *nodes = xcheck (json_object ());
     const json_t *row;
@@ -430,8 +430,9 @@ static void write_digest (const json_t *rows, const json_t *audits,
     fprintf (fp, "the last 7 days: %s",
              COUNTED (json_array_size (audits), "audit"));
     fprintf (fp, ", drained %zu, resumed %zu, would have drained %zu",
-             count_nodes (rows, "drain"), count_nodes (rows, "resume"),
-             count_nodes (rows, "would-drain"));
+             count_notice_nodes (rows, "drain"),
+             count_notice_nodes (rows, "resume"),
+             count_notice_nodes (rows, "would-drain"));
     fprintf (fp, "; %s to look at", COUNTED (n, "cable"));
     for (size_t i = 0; i < n && i < SHOWN; i++)
         fprintf (fp, "%s%s", i ? "; " : ": ",
@@ -472,8 +473,8 @@ static json_t *list_digest (struct service *s, int64_t week, int64_t now,
 }
 
 /* Enter the notices of a class, and drop the list. */
-static int enter (struct service *s, const char *class_is, json_t *list,
-                  int64_t now, struct error *err)
+static int record_notices (struct service *s, const char *class_is,
+                           json_t *list, int64_t now, struct error *err)
 {
     int rc = list ? ledger_notices (s->ledger, now, class_is, list, err) : -1;
 
@@ -486,17 +487,20 @@ static int enter_all (struct service *s, struct error *err)
 {
     int64_t now = clock_date (), week = (now - MONDAY_S) / WEEK_S;
 
-    if (enter (s, "trouble:", list_trouble (s), now, err) < 0
-        || enter (s, "action:", list_actions (s, now, err), now, err) < 0
+    if (record_notices (s, "trouble:", list_trouble (s), now, err) < 0
+        || record_notices (s, "action:", list_actions (s, now, err), now, err)
+               < 0
         || (s->news
             && ledger_notices (s->ledger, now, "policy:", s->news, err) < 0))
         return -1;
     if (!s->fabric)
         return 0;
-    if (enter (s, "cable:", service_cables (s, false, now, err),
-               now, err) < 0
+    if (record_notices (s, "cable:", service_cables (s, false, now, err), now,
+                        err)
+            < 0
         || (week != s->digest
-            && enter (s, "digest:", list_digest (s, week, now, err), now, err)
+            && record_notices (s, "digest:", list_digest (s, week, now, err),
+                               now, err)
                    < 0))
         return -1;
     s->digest = week;
@@ -516,7 +520,7 @@ struct telling {
     char printed[PROGRAM_LINE];
 };
 
-static void keep_line (void *arg, struct program_line *line)
+static void keep_last_line (void *arg, struct program_line *line)
 {
     struct telling *t = arg;
 
@@ -530,11 +534,11 @@ static void take_output (void *arg, enum program_stream from, const char *data,
     struct telling *t = arg;
 
     (void)from;
-    program_lines (&t->line, data, len, keep_line, t);
+    program_lines (&t->line, data, len, keep_last_line, t);
 }
 
 /* Write the record "ID", or "ID how it ended", which is at most WORDS long. */
-static bool write_record (int fd, int64_t id, const char *how)
+static bool write_notice_record (int fd, int64_t id, const char *how)
 {
     char record[WORDS + 32];
     int len = snprintf (record, sizeof (record), "%" PRId64 "%s%.*s\n", id,
@@ -581,7 +585,8 @@ static void run_program (struct telling *t, char how[WORDS])
                   text_clean (t->printed));
 }
 
-__attribute__ ((noreturn)) static void be_teller (struct telling *t, int lock)
+__attribute__ ((noreturn)) static void run_notify_child (struct telling *t,
+                                                         int lock)
 {
     int null = open ("/dev/null", O_RDWR);
     char how[WORDS];
@@ -594,10 +599,10 @@ __attribute__ ((noreturn)) static void be_teller (struct telling *t, int lock)
     program_close_from (4); /* also the lock of the spool */
     fcntl (3, F_SETFD, FD_CLOEXEC);
     program_reset_signals ();
-    if (!write_record (3, t->id, NULL) && t->id > 0)
+    if (!write_notice_record (3, t->id, NULL) && t->id > 0)
         _exit (1);
     run_program (t, how);
-    write_record (3, t->id, how);
+    write_notice_record (3, t->id, how);
     _exit (0);
 }
 
@@ -616,8 +621,8 @@ static int check_program (const char *path, struct error *err)
 }
 
 /* Start the program for a notice. */
-static int start (struct service *s, const json_t *notice, int lock,
-                  struct error *err)
+static int start_notify_program (struct service *s, const json_t *notice,
+                                 int lock, struct error *err)
 {
     struct telling t = {
         .id = json_int (notice, "id", 0),
@@ -640,7 +645,7 @@ static int start (struct service *s, const json_t *notice, int lock,
     json_put (json, "words", json_string (t.words));
     t.json = xcheck (json_dumps (json, JSON_COMPACT | JSON_ENSURE_ASCII));
     if ((s->telling = fork ()) == 0)
-        be_teller (&t, lock);
+        run_notify_child (&t, lock);
     free (t.words);
     free (t.json);
     json_decref (json);
@@ -651,7 +656,7 @@ static int start (struct service *s, const json_t *notice, int lock,
 }
 
 /* Enter how the last program ended, if it is not known yet. */
-static int finish (struct service *s, int lock, struct error *err)
+static int record_notify_result (struct service *s, int lock, struct error *err)
 {
     char record[WORDS + 32], killed[] = "it was killed", *how;
     ssize_t len = pread (lock, record, sizeof (record) - 1, 0);
@@ -682,24 +687,24 @@ static int finish (struct service *s, int lock, struct error *err)
 }
 
 /* Tell the oldest notice. */
-static int tell (struct service *s, int lock, struct error *err)
+static int send_oldest_notice (struct service *s, int lock, struct error *err)
 {
     json_t *rows = ledger_list (s->ledger, LEDGER_UNTOLD, 0, 1, err);
     const json_t *row = json_array_get (rows, 0);
-    int rc = !rows ? -1 : row ? start (s, row, lock, err) : 0;
+    int rc = !rows ? -1 : row ? start_notify_program (s, row, lock, err) : 0;
 
     json_decref (rows);
     return rc;
 }
 
 /* The ledger does not work: tell what has failed, once. */
-static void cry (struct service *s, int lock)
+static void log_notify_failure (struct service *s, int lock)
 {
     json_t *list = list_trouble (s);
     const json_t *first = json_array_get (list, 0);
     struct error err;
 
-    if (first && !s->cried && start (s, first, lock, &err) == 0)
+    if (first && !s->cried && start_notify_program (s, first, lock, &err) == 0)
         s->cried = true;
     json_decref (list);
 }
@@ -721,10 +726,10 @@ int duty_notify (struct service *s, struct error *err)
         s->hurry = true;
     if (rc <= 0)
         return rc;
-    well = s->ledger && finish (s, lock, err) == 0 && enter_all (s, err) == 0
-           && tell (s, lock, err) == 0;
+    well = s->ledger && record_notify_result (s, lock, err) == 0
+           && enter_all (s, err) == 0 && send_oldest_notice (s, lock, err) == 0;
     if (!well)
-        cry (s, lock);
+        log_notify_failure (s, lock);
     s->cried &= !well;
     s->hurry = s->telling > 0;
     close (lock);

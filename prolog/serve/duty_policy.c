@@ -25,7 +25,7 @@ enum {
     PATIENCE_S = 3600, /* wait so long for a partner that resolves the link */
 };
 
-static void say (void *arg, enum policy_kind kind, const char *line)
+static void log_policy_line (void *arg, enum policy_kind kind, const char *line)
 {
     service_log (arg, kind == POLICY_DRAIN    ? LINE_DRAIN
                       : kind == POLICY_RESUME ? LINE_RESUME : LINE_POLICY,
@@ -48,7 +48,7 @@ void duty_wishes_clear (struct service *s)
 /* Keep the nodes that the policy waits for now. A node that is held because no
  * audit was possible stays held.
  */
-static void note_wishes (struct service *s, const struct decisions *d)
+static void update_wishes (struct service *s, const struct decisions *d)
 {
     struct wish *v = xcalloc (d->n, sizeof (*v));
     size_t n = 0;
@@ -84,7 +84,7 @@ int duty_policy (struct service *s, struct error *err)
 {
     struct act_report report;
     int rc = act_round (&report, &s->site, s->ledger, s->fabric, clock_date (),
-                        say, s, err);
+                        log_policy_line, s, err);
 
     if (rc == 0 && !report.busy) {
         s->decided = true;
@@ -95,7 +95,7 @@ int duty_policy (struct service *s, struct error *err)
         notify_decisions (s, &report.decisions);
     }
     if (rc == 0) {
-        note_wishes (s, &report.decisions);
+        update_wishes (s, &report.decisions);
         rc = report.drained + report.resumed > 0;
     }
     act_report_clear (&report);
@@ -152,8 +152,8 @@ static int find_former (struct ledger *ledger, const struct wish *w,
  * that are idle do not resolve the node's link from another. Without partners
  * there is no audit: no node is drained or resumed by its own word alone.
  */
-static int confirm (struct service *s, struct wish *w,
-                    const struct hostlist *idle, struct error *err)
+static int confirm_wish (struct service *s, struct wish *w,
+                         const struct hostlist *idle, struct error *err)
 {
     const struct ledger_cause cause = { .why = w->why, .node = w->node };
     int64_t now = clock_date ();
@@ -224,7 +224,7 @@ int duty_confirm (struct service *s, struct error *err)
         for (size_t k = 0; k < REASONS && !w; k++)
             if (may[k])
                 w = find_due (s, why[k], &idle, &drained, now);
-        rc = w ? confirm (s, w, &idle, err) : 0;
+        rc = w ? confirm_wish (s, w, &idle, err) : 0;
     }
     hostlist_clear (&idle);
     hostlist_clear (&drained);

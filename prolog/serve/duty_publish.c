@@ -38,7 +38,8 @@ struct publication {
     json_t *result;          /* list of results, which own the sentences */
 };
 
-static uint32_t find (const struct publication *w, const char *name)
+static uint32_t find_published_node (const struct publication *w,
+                                     const char *name)
 {
     const char *const *found = text_find (w->name, w->known, name);
 
@@ -46,8 +47,8 @@ static uint32_t find (const struct publication *w, const char *name)
 }
 
 /* The nodes and ports of the fabric. */
-static void start (struct publication *w, const struct fabric *f,
-                   const char *const *node_of, int64_t now)
+static void start_publication (struct publication *w, const struct fabric *f,
+                               const char *const *node_of, int64_t now)
 {
     w->f = f;
     w->name = xarray (f->nendpoints, sizeof (*w->name));
@@ -66,7 +67,7 @@ static void start (struct publication *w, const struct fabric *f,
     for (uint32_t i = 0; i < f->nendpoints; i++) {
         const struct fabric_port *p = &f->port[f->endpoint[i].port];
         struct cache_port *to = &w->port[w->nports];
-        uint32_t node = find (w, node_of[i]);
+        uint32_t node = find_published_node (w, node_of[i]);
 
         if (p->link == FABRIC_NONE)
             continue;
@@ -82,7 +83,8 @@ static void start (struct publication *w, const struct fabric *f,
 /* Keep a larger number of ports that was published before. If the old file
  * cannot be read, it counts as empty and is replaced.
  */
-static void recall_ports (struct publication *w, const char *path, int64_t now)
+static void keep_published_ports (struct publication *w, const char *path,
+                                  int64_t now)
 {
     FILE *fp = file_open_trusted (path, geteuid (), NULL);
     char line[512], name[64];
@@ -96,7 +98,7 @@ static void recall_ports (struct publication *w, const char *path, int64_t now)
                     &seen) != 3
             || seen > now || now - seen > CACHE_EXPECT_S)
             continue;
-        if ((i = find (w, name)) == FABRIC_NONE) {
+        if ((i = find_published_node (w, name)) == FABRIC_NONE) {
             i = (uint32_t)w->n;
             w->node = xgrow (w->node, w->n, sizeof (*w->node));
             w->node[w->n++] = (struct cache_node){ .name = xstrdup (name) };
@@ -110,8 +112,8 @@ static void recall_ports (struct publication *w, const char *path, int64_t now)
 }
 
 /* The node at a host link; FABRIC_NONE: none. */
-static uint32_t node_at (const struct publication *w, const json_t *obj,
-                         const char *key)
+static uint32_t node_at_host_link (const struct publication *w,
+                                   const json_t *obj, const char *key)
 {
     uint32_t link = fabric_find_link (w->f, json_text (obj, key));
 
@@ -121,8 +123,9 @@ static uint32_t node_at (const struct publication *w, const json_t *obj,
 /* Set the level of a node if this is its newest audit and found nothing worse
  * at it.
  */
-static void take (struct publication *w, uint32_t node, uint64_t audit,
-                  enum verdict_status level, const char *why)
+static void set_node_level (struct publication *w, uint32_t node,
+                            uint64_t audit, enum verdict_status level,
+                            const char *why)
 {
     struct cache_node *n = node == FABRIC_NONE ? NULL : &w->node[node];
 
@@ -133,12 +136,12 @@ static void take (struct publication *w, uint32_t node, uint64_t audit,
 }
 
 /* If the suspects belong to several nodes, each of these is UNKNOWN. */
-static void take_finding (struct publication *w, const json_t *finding,
-                          const char *says, uint64_t audit)
+static void set_finding_levels (struct publication *w, const json_t *finding,
+                                const char *says, uint64_t audit)
 {
     const json_t *suspects = json_object_get (finding, "suspects");
     enum verdict_status level = service_status (finding, "level");
-    uint32_t first = node_at (w, json_array_get (suspects, 0), "id");
+    uint32_t first = node_at_host_link (w, json_array_get (suspects, 0), "id");
     size_t i;
     json_t *v;
 
@@ -146,10 +149,10 @@ static void take_finding (struct publication *w, const json_t *finding,
                 finding_kind_name (FINDING_HOST_END)))
         return;
     json_array_foreach (suspects, i, v)
-        if (first == FABRIC_NONE || node_at (w, v, "id") != first)
+        if (first == FABRIC_NONE || node_at_host_link (w, v, "id") != first)
             level = VERDICT_UNKNOWN;
     json_array_foreach (suspects, i, v)
-        take (w, node_at (w, v, "id"), audit, level, says);
+        set_node_level (w, node_at_host_link (w, v, "id"), audit, level, says);
 }
 
 /* Set the levels of the nodes whose newest audit this is. */
@@ -180,12 +183,12 @@ static int take_audit (struct publication *w, struct ledger *ledger,
         char *says = words_finding (&verdict->finding[i], w->f);
 
         json_put (v, "says", json_string (says));
-        take_finding (w, v, json_text (v, "says"), audit);
+        set_finding_levels (w, v, json_text (v, "says"), audit);
         free (says);
     }
     verdict_destroy (verdict);
-    json_array_foreach (open, i, v)
-        take (w, node_at (w, v, "link"), audit, VERDICT_UNKNOWN, untold);
+    json_array_foreach (open, i, v) set_node_level (
+        w, node_at_host_link (w, v, "link"), audit, VERDICT_UNKNOWN, untold);
     return 0;
 }
 
@@ -200,7 +203,7 @@ static int take_audits (struct publication *w, struct ledger *ledger,
     json_t *v;
 
     json_array_foreach (list, i, v) {
-        uint32_t node = node_at (w, v, "link");
+        uint32_t node = node_at_host_link (w, v, "link");
 
         if (node != FABRIC_NONE)
             w->node[node].audit = (uint64_t)json_int (v, "audit", 0);
@@ -225,9 +228,9 @@ int duty_publish (struct service *s, struct error *err)
 
     if (!*path)
         return 0;
-    start (&w, s->fabric, s->node_of, now);
+    start_publication (&w, s->fabric, s->node_of, now);
     if ((rc = take_audits (&w, s->ledger, err)) == 0) {
-        recall_ports (&w, path, now);
+        keep_published_ports (&w, path, now);
         rc = cache_write (path, now,
                           &(struct cache){ w.node, w.n, w.port, w.nports },
                           err);

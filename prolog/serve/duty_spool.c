@@ -37,8 +37,8 @@ _Static_assert (AUDITS_MAX >= 24 * SITE_AUDITS_MAX, "a day's audits");
  * One record
  */
 
-static int finish (struct service *s, struct spool_entry *e, int64_t audit,
-                   struct error *err)
+static int finish_spool_entry (struct service *s, struct spool_entry *e,
+                               int64_t audit, struct error *err)
 {
     if (service_comment (s, e->job, audit, err) < 0)
         return -1;
@@ -64,7 +64,7 @@ static int audit_it (struct service *s, struct spool_entry *e,
                  go->why, COUNTED (e->nodes.count, "node"));
     rc = service_audit (s, &e->nodes, &why, NULL, &id, err);
     if (rc > 0)
-        return finish (s, e, id, err);
+        return finish_spool_entry (s, e, id, err);
     if (!*s->stop)
         e->tried = clock_date ();
     return *s->stop ? 0 : rc;
@@ -92,7 +92,7 @@ bool service_just_left (const struct service *s, const char *node)
 /* Log that a job is not audited: PASSED_MANY jobs an hour, the others as a number
  * when the hour is over.
  */
-static void say_passed (struct service *s, uint64_t job, const char *why)
+static void log_skipped_job (struct service *s, uint64_t job, const char *why)
 {
     if (s->passed.said < PASSED_MANY) {
         s->passed.said++;
@@ -117,9 +117,9 @@ void service_passed (struct service *s)
 /* Carry out the queue's decisions. Return 1 if it called for an audit, 0, or -1
  * with err.
  */
-static int carry_out (struct service *s, struct spool_list *list,
-                      const struct queue_plan *plan, int64_t newest,
-                      struct error *err)
+static int execute_queue_plan (struct service *s, struct spool_list *list,
+                               const struct queue_plan *plan, int64_t newest,
+                               struct error *err)
 {
     int rc = 0;
 
@@ -127,9 +127,9 @@ static int carry_out (struct service *s, struct spool_list *list,
         const struct queue_answer *a = &plan->v[i];
 
         if (a->fate == QUEUE_FOUND)
-            rc = finish (s, &list->v[i], a->audit, err);
+            rc = finish_spool_entry (s, &list->v[i], a->audit, err);
         if (a->fate == QUEUE_DROP)
-            say_passed (s, list->v[i].job, a->why);
+            log_skipped_job (s, list->v[i].job, a->why);
         if (a->fate == QUEUE_DROP || a->fate == QUEUE_PASS)
             rc = spool_remove (s->spool, &list->v[i], err);
     }
@@ -146,8 +146,8 @@ static int carry_out (struct service *s, struct spool_list *list,
 /* When each node was last measured: the oldest time among its rails. Return
  * the nodes, sorted by name, or NULL with err.
  */
-static struct queue_host *find_hosts (struct service *s, size_t *n,
-                                      struct error *err)
+static struct queue_host *find_queue_hosts (struct service *s, size_t *n,
+                                            struct error *err)
 {
     const struct fabric *f = s->fabric;
     json_t *ages = ledger_list (s->ledger, LEDGER_AGES, 0, 0, err);
@@ -184,8 +184,8 @@ static struct queue_host *find_hosts (struct service *s, size_t *n,
     return host;
 }
 
-static int decide (struct service *s, const struct hostlist *idle, int64_t now,
-                   struct error *err)
+static int decide_queue (struct service *s, const struct hostlist *idle,
+                         int64_t now, struct error *err)
 {
     json_t *list = ledger_list (s->ledger, LEDGER_AUDITS, AUDITS_MAX, 0, err);
     struct queue_audit *audit = service_audits (list);
@@ -199,15 +199,15 @@ static int decide (struct service *s, const struct hostlist *idle, int64_t now,
     struct queue_plan plan;
     int rc = -1;
 
-    if (list && (host = find_hosts (s, &in.nhosts, err))) {
+    if (list && (host = find_queue_hosts (s, &in.nhosts, err))) {
         in.host = host;
         queue_decide (&plan, &in);
         if (*plan.full && strcmp (plan.full, s->full))
             service_log (s, LINE_JOB, "jobs wait for their audits: %s",
                          plan.full);
         strcpy (s->full, plan.full);
-        rc = carry_out (s, &s->ended, &plan, in.naudits ? audit[0].id : 0,
-                        err);
+        rc = execute_queue_plan (s, &s->ended, &plan,
+                                 in.naudits ? audit[0].id : 0, err);
         queue_clear (&plan);
     }
     free (host);
@@ -236,7 +236,7 @@ int duty_spool (struct service *s, struct error *err)
         open |= list->v[i].state != SPOOL_DONE;
     if (rc == 0 && open
         && (rc = controller_idle (&idle, s->site.audit_partition, err)) == 0)
-        rc = decide (s, &idle, now, err);
+        rc = decide_queue (s, &idle, now, err);
     for (size_t i = 0; i < list->n; i++) {
         s->hurry |= is_young (&list->v[i]);
         s->untried |= queue_is_held (&list->v[i], now);

@@ -31,8 +31,8 @@ enum { OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };
 /* The endpoints of idle nodes. Return 1, 0 if there are fewer than two, or -1
  * with err.
  */
-static int find_idle (struct service *s, int64_t now, struct pathset **ps,
-                      struct error *err)
+static int find_idle_endpoints (struct service *s, int64_t now,
+                                struct pathset **ps, struct error *err)
 {
     const struct fabric *f = s->fabric;
     const char **name = xcalloc (f->nendpoints, sizeof (*name));
@@ -102,8 +102,8 @@ static double *find_open (struct service *s, int64_t now, struct error *err)
 }
 
 /* Choose what to audit, and audit it, if anything is due or not resolved. */
-static int choose (struct service *s, const struct sweep_input *in,
-                   struct error *err)
+static int run_next_sweep (struct service *s, const struct sweep_input *in,
+                           struct error *err)
 {
     const struct ledger_cause cause = { .why = LEDGER_SWEEP };
     struct hostlist nodes = { 0 };
@@ -144,14 +144,14 @@ int duty_sweep (struct service *s, struct error *err)
 
     s->untried = rc == 0;
     if (rc > 0)
-        rc = find_idle (s, now, &in.ps, err);
+        rc = find_idle_endpoints (s, now, &in.ps, err);
     if (rc > 0) {
         in.measured = measured = service_ages (s, now, err);
-        rc = measured ? choose (s, &in, err) : -1;
+        rc = measured ? run_next_sweep (s, &in, err) : -1;
         if (rc == 0 && llabs (now - s->looked) >= OPEN_EVERY_S) {
             s->looked = now;
             in.unknown = unknown = find_open (s, now, err);
-            rc = unknown ? choose (s, &in, err) : -1;
+            rc = unknown ? run_next_sweep (s, &in, err) : -1;
         }
     }
     pathset_destroy (in.ps);

@@ -26,7 +26,7 @@
 
 enum { WAIT_S = 1 };
 
-static void drop (const char *conf)
+static void spool_job (const char *conf)
 {
     static const char *const names[]
         = { "SLURM_JOB_ID", "SLURM_JOB_UID", "SLURM_JOB_PARTITION",
@@ -76,7 +76,7 @@ int main (int argc, char **argv)
     case -1:
         break;
     case 0:
-        drop (argc == 3 ? argv[2] : NULL);
+        spool_job (argc == 3 ? argv[2] : NULL);
         _exit (0);
     default:
         sigtimedwait (&set, NULL, &limit);

@@ -22,7 +22,7 @@ static bool within (int64_t time, int64_t span, int64_t now)
  * Lists of hosts, sorted
  */
 
-static int compare_host (const void *key, const void *host)
+static int compare_queue_host (const void *key, const void *host)
 {
     return strcmp (key, ((const struct queue_host *)host)->name);
 }
@@ -54,7 +54,7 @@ static int64_t measured (const struct queue_input *in,
 
         if (in->nhosts)
             h = bsearch (nodes->name[i], in->host, in->nhosts,
-                         sizeof (*h), compare_host);
+                         sizeof (*h), compare_queue_host);
         time = h ? h->time : INT64_MIN;
         *pair |= h && h->pair;
         if (time < oldest)
@@ -68,7 +68,8 @@ static int64_t measured (const struct queue_input *in,
  */
 
 __attribute__ ((format (printf, 3, 4))) static void
-decide (struct queue_answer *a, enum queue_fate fate, const char *fmt, ...)
+set_queue_answer (struct queue_answer *a, enum queue_fate fate, const char *fmt,
+                  ...)
 {
     TEXT_PRINT (a->why, sizeof (a->why), fmt);
     a->fate = fate;
@@ -133,30 +134,33 @@ static void decide_one (const struct queue_input *in,
     a->cause = large ? QUEUE_SIZE : aged ? QUEUE_AGE : QUEUE_CHECK;
     a->audit = result ? result->id : (int64_t)e->audit;
     if (e->state == SPOOL_DONE || result)
-        decide (a, result ? QUEUE_FOUND : QUEUE_NONE,
-                "audit %" PRId64 " was of it", a->audit);
+        set_queue_answer (a, result ? QUEUE_FOUND : QUEUE_NONE,
+                          "audit %" PRId64 " was of it", a->audit);
     else if (tries >= QUEUE_TRIES)
-        decide (a, QUEUE_DROP, "%s of it had no result",
-                COUNTED (tries, "audit"));
+        set_queue_answer (a, QUEUE_DROP, "%s of it had no result",
+                          COUNTED (tries, "audit"));
     else if (strcmp (e->partition, site->audit_partition) == 0)
-        decide (a, QUEUE_PASS, "it ran in the partition of the audits");
+        set_queue_answer (a, QUEUE_PASS,
+                          "it ran in the partition of the audits");
     else if (e->nodes.count < 2 && !pair)
-        decide (a, QUEUE_PASS, "no two rails of its node are in one subnet");
+        set_queue_answer (a, QUEUE_PASS,
+                          "no two rails of its node are in one subnet");
     else if (!large && !aged && !e->checked)
-        decide (a, QUEUE_PASS, "no rule asks for its audit");
+        set_queue_answer (a, QUEUE_PASS, "no rule asks for its audit");
     else if (e->waited >= QUEUE_WAIT_S)
-        decide (a, QUEUE_DROP, "no audit of it was possible within an hour");
+        set_queue_answer (a, QUEUE_DROP,
+                          "no audit of it was possible within an hour");
     else if (time > e->time && time > in->now - e->waited)
-        decide (a, QUEUE_DROP, "its nodes have been measured since");
+        set_queue_answer (a, QUEUE_DROP, "its nodes have been measured since");
     else if (time != INT64_MIN && within (time, again_s, in->now))
-        decide (a, QUEUE_PASS,
-                "its nodes were measured within "
-                "AuditAgainAfter");
+        set_queue_answer (a, QUEUE_PASS,
+                          "its nodes were measured within "
+                          "AuditAgainAfter");
     else if (a->cause == QUEUE_CHECK && checks >= (size_t)site->checks_per_user)
-        decide (a, QUEUE_DROP, "checks of user %s had %s in a day",
-                USER ((uid_t)e->uid), COUNTED (checks, "audit"));
+        set_queue_answer (a, QUEUE_DROP, "checks of user %s had %s in a day",
+                          USER ((uid_t)e->uid), COUNTED (checks, "audit"));
     else
-        decide (a, QUEUE_GO, "%s", go[a->cause]);
+        set_queue_answer (a, QUEUE_GO, "%s", go[a->cause]);
 }
 
 /*
@@ -184,9 +188,9 @@ static void drop_superseded (const struct spool_list *spool,
             if (k != i && v[k].fate == QUEUE_GO
                 && is_later (&spool->v[k], &spool->v[i])
                 && contains (&spool->v[k].nodes, &spool->v[i].nodes))
-                decide (&v[i], QUEUE_DROP,
-                        "job %" PRIu64 " ran on its nodes since",
-                        spool->v[k].job);
+                set_queue_answer (&v[i], QUEUE_DROP,
+                                  "job %" PRIu64 " ran on its nodes since",
+                                  spool->v[k].job);
 }
 
 /* In quarters of AuditsPerHour: an audit may begin if fewer than this many have
@@ -241,8 +245,8 @@ bool queue_is_held (const struct spool_entry *e, int64_t now)
 }
 
 /* Whether record i is audited before record k. */
-static bool goes_first (const struct spool_list *spool,
-                        const struct queue_answer *v, size_t i, size_t k)
+static bool is_audited_before (const struct spool_list *spool,
+                               const struct queue_answer *v, size_t i, size_t k)
 {
     const struct spool_entry *a = &spool->v[i];
     const struct spool_entry *b = &spool->v[k];
@@ -254,7 +258,8 @@ static bool goes_first (const struct spool_list *spool,
     return is_later (a, b);
 }
 
-static void choose (struct queue_plan *plan, const struct queue_input *in)
+static void choose_queue_entries (struct queue_plan *plan,
+                                  const struct queue_input *in)
 {
     char why[QUEUE_WHY_MAX];
     bool may = queue_may (in->audit, in->naudits, LEDGER_JOB,
@@ -268,22 +273,23 @@ static void choose (struct queue_plan *plan, const struct queue_input *in)
         if (a->fate != QUEUE_GO)
             continue;
         if (!contains (in->idle, &e->nodes))
-            decide (a, QUEUE_HOLD, "its nodes are busy");
+            set_queue_answer (a, QUEUE_HOLD, "its nodes are busy");
         else if (queue_is_held (e, in->now))
-            decide (a, QUEUE_HOLD, "it was tried a moment ago");
+            set_queue_answer (a, QUEUE_HOLD, "it was tried a moment ago");
         else if (audits_of (in, e->uid, false, HOUR_S)
                  >= (size_t)in->site->audits_per_user) {
-            decide (a, QUEUE_HOLD,
-                    "jobs of user %s had AuditsPerUser (%d) audits in an hour",
-                    USER ((uid_t)e->uid), in->site->audits_per_user);
+            set_queue_answer (
+                a, QUEUE_HOLD,
+                "jobs of user %s had AuditsPerUser (%d) audits in an hour",
+                USER ((uid_t)e->uid), in->site->audits_per_user);
             strcpy (plan->full, a->why);
         }
         else if (!may) {
-            decide (a, QUEUE_HOLD, "%s", why);
+            set_queue_answer (a, QUEUE_HOLD, "%s", why);
             strcpy (plan->full, why);
         }
         else if (plan->next == SIZE_MAX
-                 || goes_first (in->spool, plan->v, i, plan->next))
+                 || is_audited_before (in->spool, plan->v, i, plan->next))
             plan->next = i;
     }
 }
@@ -296,7 +302,7 @@ void queue_decide (struct queue_plan *plan, const struct queue_input *in)
     for (size_t i = 0; i < in->spool->n; i++)
         decide_one (in, &in->spool->v[i], &plan->v[i]);
     drop_superseded (in->spool, plan->v);
-    choose (plan, in);
+    choose_queue_entries (plan, in);
 }
 
 void queue_clear (struct queue_plan *plan)

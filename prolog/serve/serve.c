@@ -74,7 +74,7 @@ struct duty_state {
 static volatile sig_atomic_t stop, again;
 static sigset_t caught;
 
-static void on_signal (int sig)
+static void on_service_signal (int sig)
 {
     if (sig == SIGHUP)
         again = 1;
@@ -94,10 +94,10 @@ static bool is_journal (FILE *log)
            && st.st_ino == ino;
 }
 
-static void catch_signals (void)
+static void catch_service_signals (void)
 {
     static const int sig[] = { SIGTERM, SIGINT, SIGHUP };
-    struct sigaction sa = { .sa_handler = on_signal };
+    struct sigaction sa = { .sa_handler = on_service_signal };
 
     signal (SIGPIPE, SIG_IGN);
     sigemptyset (&caught);
@@ -110,7 +110,7 @@ static void catch_signals (void)
 /* Wait for a signal, or until fd (-1: none) is readable; at most ms. Return
  * whether it is.
  */
-static bool nap (int fd, int64_t ms)
+static bool wait_for_event (int fd, int64_t ms)
 {
     struct pollfd pfd = { .fd = fd, .events = POLLIN };
     struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
@@ -201,8 +201,8 @@ static int keep_fabric (struct service *s, struct error *err)
  */
 
 /* Log an error once, and set when to try again. */
-static void failed (struct service *s, struct duty_state *state,
-                    const struct error *err)
+static void log_duty_error (struct service *s, struct duty_state *state,
+                            const struct error *err)
 {
     size_t i = 0;
 
@@ -218,7 +218,8 @@ static void failed (struct service *s, struct duty_state *state,
     state->due_ms = clock_ms () + state->wait_ms;
 }
 
-static void worked (struct service *s, struct duty_state *state, int every_ms)
+static void reset_duty_state (struct service *s, struct duty_state *state,
+                              int every_ms)
 {
     if (state->nsaid)
         service_log (s, LINE_RECOVERED, "recovered: %s", state->said[0]);
@@ -226,7 +227,7 @@ static void worked (struct service *s, struct duty_state *state, int every_ms)
 }
 
 /* Run a duty. Return whether it did something. */
-static int perform (struct service *s, size_t i, struct duty_state *state)
+static int run_duty (struct service *s, size_t i, struct duty_state *state)
 {
     struct error err;
     int rc = -1;
@@ -236,7 +237,7 @@ static int perform (struct service *s, size_t i, struct duty_state *state)
         && (duties[i].needs < FABRIC || keep_fabric (s, &err) == 0))
         rc = duties[i].run (s, &err);
     if (rc < 0) {
-        failed (s, state, &err);
+        log_duty_error (s, state, &err);
         service_trouble (s, duties[i].name, err.text);
     }
     else if (rc == 0 && s->untried && state->nsaid) {
@@ -245,7 +246,7 @@ static int perform (struct service *s, size_t i, struct duty_state *state)
     }
     else {
         service_trouble (s, duties[i].name, NULL);
-        worked (s, state, s->hurry ? SECOND_MS : duties[i].every_ms);
+        reset_duty_state (s, state, s->hurry ? SECOND_MS : duties[i].every_ms);
     }
     return rc > 0;
 }
@@ -278,12 +279,13 @@ static void wait_for (struct service *s, struct duty_state state[DUTIES])
     struct duty_state *spool = &state[SPOOL];
     bool poll = !spool->wait_ms && spool->due_ms > now + SETTLE_MS;
 
-    if (next > now && nap (poll ? spool_fd (s->spool) : -1, next - now))
+    if (next > now
+        && wait_for_event (poll ? spool_fd (s->spool) : -1, next - now))
         spool->due_ms = clock_ms () + SETTLE_MS;
 }
 
 /* Read pmm.conf again. If it is bad, the old options stay. */
-static void reread (struct service *s)
+static void reread_conf (struct service *s)
 {
     struct site site;
     struct error err;
@@ -319,7 +321,7 @@ static void watch_clock (struct service *s)
     s->clock_set = by != 0;
 }
 
-static void loop (struct service *s, bool once)
+static void run_service_loop (struct service *s, bool once)
 {
     struct duty_state state[DUTIES] = { 0 };
 
@@ -329,13 +331,13 @@ static void loop (struct service *s, bool once)
         watch_clock (s);
         if (again) {
             again = 0;
-            reread (s);
+            reread_conf (s);
             all_due (state);
         }
         for (size_t i = 0; i < DUTIES && !stop; i++) {
             if (state[i].due_ms > clock_ms ())
                 continue;
-            if (perform (s, i, &state[i]))
+            if (run_duty (s, i, &state[i]))
                 all_due (state);
             if (i == POLICY && s->nwishes > 0 && !state[CONFIRM].wait_ms)
                 state[CONFIRM].due_ms = 0;
@@ -343,7 +345,7 @@ static void loop (struct service *s, bool once)
         if (!once && !stop)
             wait_for (s, state);
         else if (s->telling > 0) {
-            nap (-1, SETTLE_MS);
+            wait_for_event (-1, SETTLE_MS);
             state[NOTIFY].due_ms = 0;
         }
     } while (!stop && (!once || next_due (state) == 0));
@@ -359,10 +361,10 @@ static int know_user (struct service *s, bool once, struct error *err)
     while (controller_user (&uid, user, err) < 0) {
         if (once || stop)
             return -1;
-        failed (s, &state, err);
-        nap (-1, state.wait_ms);
+        log_duty_error (s, &state, err);
+        wait_for_event (-1, state.wait_ms);
     }
-    worked (s, &state, 0);
+    reset_duty_state (s, &state, 0);
     if (uid == geteuid ())
         return 0;
     return error_input (err, "it must run as SlurmUser, which is %s: %s", user,
@@ -384,7 +386,7 @@ int serve (const char *conf, bool once, FILE *log, struct error *err)
     struct service s = { .conf = conf, .log = log, .stop = &stop };
     int rc = -1;
 
-    catch_signals ();
+    catch_service_signals ();
     s.journal = is_journal (log);
     if (site_read (&s.site, s.conf, 1, err) == 0
         && not_root (&s.site, err) == 0
@@ -398,7 +400,7 @@ int serve (const char *conf, bool once, FILE *log, struct error *err)
         rc = know_user (&s, once, err);
     if (rc == 0) {
         service_log (&s, LINE_SERVICE, "the audit service has started");
-        loop (&s, once);
+        run_service_loop (&s, once);
         service_passed (&s);
         service_log (&s, LINE_SERVICE, "the audit service ends");
     }

@@ -48,8 +48,8 @@ static const struct {
  */
 
 /* Write a record, if there is room. 0, or -1 with errno. */
-static int write_record (int dir, const char *path,
-                         const struct spool_record *r, struct error *err)
+static int write_spool_record (int dir, const char *path,
+                               const struct spool_record *r, struct error *err)
 {
     struct outfile *out;
     DIR *d = file_open_list (dir, ".");
@@ -85,7 +85,7 @@ int spool_drop (const char *dir, const struct spool_record *record,
 
     if (fd < 0)
         return error_prefix (err, "the spool");
-    if ((rc = write_record (fd, dir, record, err)) < 0) {
+    if ((rc = write_spool_record (fd, dir, record, err)) < 0) {
         int saved_errno = errno;
 
         error_errno (err, "%s: job %" PRIu64 " is not recorded", dir,
@@ -180,7 +180,8 @@ static const char *const state_name[] = {
     [SPOOL_DONE] = "done",
 };
 
-static void name_of (const struct spool_entry *e, char name[NAME_BYTES])
+static void spool_entry_name (const struct spool_entry *e,
+                              char name[NAME_BYTES])
 {
     int n = snprintf (name, NAME_BYTES, "%" PRIu64 ".%" PRId64, e->job,
                       e->time);
@@ -206,7 +207,7 @@ static bool name_is_record (const char *name, struct spool_entry *e)
     e->state = SPOOL_DONE;
     while (e->state > SPOOL_FRESH && strcmp (state, state_name[e->state]))
         e->state--;
-    name_of (e, again);
+    spool_entry_name (e, again);
     return !strcmp (again, name);
 }
 
@@ -231,7 +232,8 @@ static const char *next_value (char **text, const char *key)
 }
 
 /* Fill an entry, whose name has been read, from the text of its record. */
-static int parse (struct spool_entry *e, char *text, struct error *err)
+static int parse_spool_record (struct spool_entry *e, char *text,
+                               struct error *err)
 {
     uint64_t number[NUMBERS];
     const char *value;
@@ -275,7 +277,7 @@ static int read_record (struct spool *s, const char *name,
     if (fp && !(text = file_slurp (fp, SPOOL_RECORD_BYTES, &len, err)))
         bad = !ferror (fp);
     if (text)
-        rc = parse (e, text, err);
+        rc = parse_spool_record (e, text, err);
     else if (bad)
         error_input (err, "it is too large, or not SlurmUser's own");
     else
@@ -288,8 +290,9 @@ static int read_record (struct spool *s, const char *name,
 /* Add a record to the list. If it is refused, remove it, with a remark. If it
  * is gone, nothing happens.
  */
-static int take (struct spool *s, const char *name, struct spool_entry *e,
-                 struct spool_list *list, struct error *err)
+static int add_spool_record (struct spool *s, const char *name,
+                             struct spool_entry *e, struct spool_list *list,
+                             struct error *err)
 {
     struct error why;
 
@@ -339,7 +342,7 @@ static void sweep_temp (struct spool *s, const char *name, int64_t wall)
 }
 
 /* By job and time. */
-static int compare_ends (const void *va, const void *vb)
+static int compare_spool_jobs (const void *va, const void *vb)
 {
     const struct spool_entry *a = va;
     const struct spool_entry *b = vb;
@@ -348,11 +351,11 @@ static int compare_ends (const void *va, const void *vb)
     return c ? c : util_compare (a->time, b->time);
 }
 
-static int compare_entries (const void *va, const void *vb)
+static int compare_spool_entries (const void *va, const void *vb)
 {
     const struct spool_entry *a = va;
     const struct spool_entry *b = vb;
-    int c = compare_ends (a, b);
+    int c = compare_spool_jobs (a, b);
 
     return c ? c : util_compare (a->state, b->state);
 }
@@ -360,8 +363,8 @@ static int compare_entries (const void *va, const void *vb)
 /* Remove old records of a sorted list. Of two records of the same end of a job,
  * keep the one that progressed further, else the first.
  */
-static int weed (struct spool *s, int64_t now, struct spool_list *list,
-                 struct error *err)
+static int remove_old_records (struct spool *s, int64_t now,
+                               struct spool_list *list, struct error *err)
 {
     size_t n = 0;
     int rc = 0;
@@ -392,8 +395,8 @@ static int weed (struct spool *s, int64_t now, struct spool_list *list,
  * age if the clock steps. A new one is by the wall clock; with a time in the
  * future it counts as just ended: the clock was set back.
  */
-static void remember (struct spool_list *list, const struct spool_list *last,
-                      int64_t wall)
+static void copy_known_times (struct spool_list *list,
+                              const struct spool_list *last, int64_t wall)
 {
     int64_t clock = clock_ms () / 1000;
 
@@ -402,7 +405,8 @@ static void remember (struct spool_list *list, const struct spool_list *last,
         const struct spool_entry *old = NULL;
 
         if (last->n)
-            old = bsearch (e, last->v, last->n, sizeof (*e), compare_ends);
+            old = bsearch (e, last->v, last->n, sizeof (*e),
+                           compare_spool_jobs);
         e->since = old ? old->since
                        : e->time < wall ? clock - (wall - e->time) : clock;
         e->tried = old ? old->tried : INT64_MIN;
@@ -430,20 +434,20 @@ int spool_read (struct spool *s, int64_t now, struct spool_list *list,
         struct spool_entry e = { 0 };
 
         if (name_is_record (entry->d_name, &e))
-            rc = take (s, entry->d_name, &e, list, err);
+            rc = add_spool_record (s, entry->d_name, &e, list, err);
         else
             sweep_temp (s, entry->d_name, wall);
     }
     if (d)
         closedir (d);
     if (list->n)
-        qsort (list->v, list->n, sizeof (*list->v), compare_entries);
+        qsort (list->v, list->n, sizeof (*list->v), compare_spool_entries);
     if (rc == 0)
-        rc = weed (s, now, list, err);
+        rc = remove_old_records (s, now, list, err);
     if (rc == 0 && fstatat (s->dir, DROPPED, &st, AT_SYMLINK_NOFOLLOW) == 0
         && unlinkat (s->dir, DROPPED, 0) == 0)
         list->dropped = (uint64_t)st.st_size;
-    remember (list, &last, wall);
+    copy_known_times (list, &last, wall);
     spool_list_clear (&last);
     return rc;
 }
@@ -456,8 +460,8 @@ int spool_mark (struct spool *s, struct spool_entry *e, enum spool_state state,
 
     then.state = state;
     then.audit = audit;
-    name_of (e, from);
-    name_of (&then, to);
+    spool_entry_name (e, from);
+    spool_entry_name (&then, to);
     if (renameat (s->dir, from, s->dir, to) < 0)
         return error_errno (err, "%s/%s cannot be renamed", s->path, from);
     *e = then;
@@ -470,7 +474,7 @@ int spool_remove (struct spool *s, struct spool_entry *e, struct error *err)
 {
     char name[NAME_BYTES];
 
-    name_of (e, name);
+    spool_entry_name (e, name);
     if (unlinkat (s->dir, name, 0) < 0 && errno != ENOENT)
         return error_errno (err, "%s/%s cannot be removed", s->path, name);
     e->state = SPOOL_DONE;

@@ -149,7 +149,7 @@ static int by_weight (const void *va, const void *vb)
     return util_compare (b->own, a->own);
 }
 
-static void find_hosts (struct sweep_choice *c)
+static void find_idle_hosts (struct sweep_choice *c)
 {
     struct pathset *ps = c->in->ps;
     size_t n = pathset_size (ps);
@@ -176,8 +176,9 @@ static void find_hosts (struct sweep_choice *c)
 }
 
 /* The arcs of a round trip. Return their number, or -1 with err. */
-static int round_trip (const struct sweep_choice *c, uint32_t a, uint32_t b,
-                       uint32_t arc[ROW_MAX], struct error *err)
+static int sweep_round_trip (const struct sweep_choice *c, uint32_t a,
+                             uint32_t b, uint32_t arc[ROW_MAX],
+                             struct error *err)
 {
     int there = pathset_walk (c->in->ps, a, b, arc, err);
     int back = there < 0 ? -1
@@ -216,8 +217,8 @@ static double score (const struct sweep_choice *c, const uint32_t *arc,
 /* Find the pair with the greatest score; among equals, a random one. Return
  * whether there is one above 0, or -1 with err.
  */
-static int find_pair (struct sweep_choice *c, uint32_t pair[2],
-                      struct error *err)
+static int find_best_pair (struct sweep_choice *c, uint32_t pair[2],
+                           struct error *err)
 {
     size_t n = pathset_size (c->in->ps);
     size_t pairs = n * (n - 1) / 2;
@@ -239,7 +240,7 @@ static int find_pair (struct sweep_choice *c, uint32_t pair[2],
         }
         else if (++b >= n)
             b = ++a + 1;
-        if ((hops = round_trip (c, a, b, arc, err)) < 0)
+        if ((hops = sweep_round_trip (c, a, b, arc, err)) < 0)
             return -1;
         value = score (c, arc, hops);
         if (value <= 0 || value < best)
@@ -258,11 +259,11 @@ static int find_pair (struct sweep_choice *c, uint32_t pair[2],
 /* Whether a pair adds something; -1 with err. Its links then weigh nothing, but
  * one that is doubted: many pairs tell it from others.
  */
-static int adds (struct sweep_choice *c, uint32_t a, uint32_t b,
-                 struct error *err)
+static int pair_adds_links (struct sweep_choice *c, uint32_t a, uint32_t b,
+                            struct error *err)
 {
     uint32_t arc[ROW_MAX];
-    int hops = round_trip (c, a, b, arc, err);
+    int hops = sweep_round_trip (c, a, b, arc, err);
     bool any = is_open (c, arc, hops);
 
     for (int i = 0; i < hops; i++) {
@@ -275,7 +276,7 @@ static int adds (struct sweep_choice *c, uint32_t a, uint32_t b,
     return hops < 0 ? -1 : any;
 }
 
-static bool has (const struct idle_host *h, uint32_t endpoint)
+static bool has_endpoint (const struct idle_host *h, uint32_t endpoint)
 {
     return endpoint >= h->first && endpoint < h->end;
 }
@@ -283,15 +284,15 @@ static bool has (const struct idle_host *h, uint32_t endpoint)
 /* Choose a host if it adds something by its paths to and from the chosen hosts,
  * or among its own rails; or in any case.
  */
-static int add_host (struct sweep_choice *c, struct idle_host *h, bool always,
-                     struct error *err)
+static int add_sweep_host (struct sweep_choice *c, struct idle_host *h,
+                           bool always, struct error *err)
 {
     struct sweep_plan *out = c->out;
     size_t n = out->n;
 
     for (uint32_t i = h->first; i < h->end; i++) {
         for (size_t k = 0; k < n; k++) {
-            int rc = adds (c, i, out->endpoint[k], err);
+            int rc = pair_adds_links (c, i, out->endpoint[k], err);
 
             if (rc < 0)
                 return -1;
@@ -307,10 +308,11 @@ static int add_host (struct sweep_choice *c, struct idle_host *h, bool always,
     return 0;
 }
 
-static int choose (struct sweep_choice *c, struct error *err)
+static int choose_sweep_hosts (struct sweep_choice *c, struct error *err)
 {
     uint32_t pair[2] = { 0 };
-    int rc = c->out->due > 0 || c->in->unknown ? find_pair (c, pair, err) : 0;
+    int rc
+        = c->out->due > 0 || c->in->unknown ? find_best_pair (c, pair, err) : 0;
 
     /* the hosts of the first pair, then others that add something; then any, if
      * a link is doubted, to tell it from its neighbours
@@ -318,10 +320,10 @@ static int choose (struct sweep_choice *c, struct error *err)
     for (int turn = 0; turn < (c->doubts ? 3 : 2) && rc > 0; turn++)
         for (size_t k = 0; k < c->nhosts && c->out->hosts < c->in->hosts; k++) {
             struct idle_host *h = &c->host[k];
-            bool first = has (h, pair[0]) || has (h, pair[1]);
+            bool first = has_endpoint (h, pair[0]) || has_endpoint (h, pair[1]);
 
             if (!h->chosen && (first || turn > 0)
-                && add_host (c, h, turn != 1, err) < 0)
+                && add_sweep_host (c, h, turn != 1, err) < 0)
                 return -1;
         }
     return rc < 0 ? -1 : 0;
@@ -341,8 +343,8 @@ int sweep_choose (struct sweep_plan *s, const struct sweep_input *in,
     c.weight = xcalloc (c.net->nlinks, sizeof (*c.weight));
     rng_seed (&c.rng, in->seed);
     if ((rc = weigh_links (&c, err)) == 0) {
-        find_hosts (&c);
-        rc = choose (&c, err);
+        find_idle_hosts (&c);
+        rc = choose_sweep_hosts (&c, err);
     }
     free (c.weight);
     free (c.host);

@@ -138,7 +138,8 @@ static slurmdb_job_cond_t *condition (const struct database *db,
     return cond;
 }
 
-static void add_job (slurmdb_job_cond_t *cond, uint32_t job, uint32_t task)
+static void add_job_condition (slurmdb_job_cond_t *cond, uint32_t job,
+                               uint32_t task)
 {
     slurm_selected_step_t *step = xcalloc (1, sizeof (*step));
 
@@ -171,7 +172,7 @@ static void *load_records (const struct database *db,
     void *records;
 
     for (size_t i = 0; i < b->n; i++)
-        add_job (cond, job_of (b, i), NO_VAL);
+        add_job_condition (cond, job_of (b, i), NO_VAL);
     if (!(records = slurmdb_jobs_get (db->conn, cond)))
         slurm_fault (err);
     return records;
@@ -222,8 +223,8 @@ static int write_comment (const struct database *db,
     slurmdb_job_rec_t *change = xcalloc (1, sizeof (*change));
     void *changed;
 
-    add_job (cond, task ? rec->array_job_id : rec->jobid,
-             task ? rec->array_task_id : NO_VAL);
+    add_job_condition (cond, task ? rec->array_job_id : rec->jobid,
+                       task ? rec->array_task_id : NO_VAL);
     change->derived_ec = NO_VAL;
     change->admin_comment = text;
     if (!(changed = slurmdb_job_modify (db->conn, cond, change))
@@ -264,8 +265,8 @@ static int append_line (const struct database *db,
 }
 
 /* Read the comments again. Lines that are missing become LATER. */
-static int look_again (const struct database *db, const struct comment_batch *b,
-                       struct error *err)
+static int reread_comments (const struct database *db,
+                            const struct comment_batch *b, struct error *err)
 {
     void *records = load_records (db, b, err);
     enum fate fate;
@@ -293,7 +294,7 @@ static int append_lines (const struct database *db,
         if (append_line (db, b, i, records, err) < 0
             || (i % COMMIT_EVERY == COMMIT_EVERY - 1 && commit (db, err) < 0))
             return -1;
-    return records && commit (db, err) == 0 ? look_again (db, b, err) : -1;
+    return records && commit (db, err) == 0 ? reread_comments (db, b, err) : -1;
 }
 
 /* Append the lines. Return the fate of each. */
@@ -358,8 +359,8 @@ static json_t *tell_jobs (const void *arg, struct error *err)
  * In the caller
  */
 
-static json_t *ask (child_f fn, const void *arg, int timeout_ms,
-                    struct error *err)
+static json_t *ask_slurmdbd (child_f fn, const void *arg, int timeout_ms,
+                             struct error *err)
 {
     json_t *v = child_call (fn, arg, timeout_ms, err);
 
@@ -384,7 +385,7 @@ int accounting_read (int64_t from, int64_t to,
     /* a day at a time: a busy site has a million jobs in a month */
     for (; from < to; from += DAY_S) {
         struct time_span span = { from, from + DAY_S < to ? from + DAY_S : to };
-        json_t *jobs = ask (tell_jobs, &span, READ_WAIT_MS, err);
+        json_t *jobs = ask_slurmdbd (tell_jobs, &span, READ_WAIT_MS, err);
         const json_t *row;
         size_t i;
 
@@ -410,8 +411,9 @@ int accounting_read (int64_t from, int64_t to,
 /* Record in the ledger that a comment could not be written. It is tried again
  * later: the wait doubles after each try.
  */
-static int failed (struct ledger *ledger, const json_t *comment, int64_t now,
-                   const char *why, struct error *err)
+static int record_comment_failure (struct ledger *ledger, const json_t *comment,
+                                   int64_t now, const char *why,
+                                   struct error *err)
 {
     int64_t wait = RETRY_S;
 
@@ -423,8 +425,9 @@ static int failed (struct ledger *ledger, const json_t *comment, int64_t now,
 }
 
 /* Record the result for a comment in the ledger. */
-static int settle (struct ledger *ledger, const json_t *comment,
-                   enum fate fate, int64_t now, struct error *err)
+static int record_comment_result (struct ledger *ledger, const json_t *comment,
+                                  enum fate fate, int64_t now,
+                                  struct error *err)
 {
     static const char *const why[] = {
         [LATER] = "slurmdbd does not know that the job has ended",
@@ -436,7 +439,8 @@ static int settle (struct ledger *ledger, const json_t *comment,
 
     if (fate == UNTRIED)
         return 0;
-    if (fate != THERE && failed (ledger, comment, now, why[fate], err) < 0)
+    if (fate != THERE
+        && record_comment_failure (ledger, comment, now, why[fate], err) < 0)
         return -1;
     if (fate == LATER && !old)
         return 0;
@@ -454,10 +458,12 @@ int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
 
     *written = 0;
     b.fate = xcalloc (b.n, sizeof (*b.fate));
-    if (b.n > 0 && !(fates = ask (append_all, &b, APPEND_WAIT_MS, err))) {
+    if (b.n > 0
+        && !(fates = ask_slurmdbd (append_all, &b, APPEND_WAIT_MS, err))) {
         rc = -1; /* slurmdbd does not answer: put off all comments */
         for (size_t i = 0; i < b.n; i++)
-            if (failed (ledger, json_array_get (due, i), now, err->text, NULL)
+            if (record_comment_failure (ledger, json_array_get (due, i), now,
+                                        err->text, NULL)
                 < 0)
                 break;
     }
@@ -465,7 +471,8 @@ int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
         enum fate fate
             = (enum fate)json_integer_value (json_array_get (fates, i));
 
-        rc = settle (ledger, json_array_get (due, i), fate, now, err);
+        rc = record_comment_result (ledger, json_array_get (due, i), fate, now,
+                                    err);
         *written += rc == 0 && fate == THERE;
     }
     json_decref (fates);

@@ -57,7 +57,7 @@ int child_become (const struct passwd *pw, struct error *err)
 }
 
 /* In the child. */
-static void run (void *arg)
+static void run_child_call (void *arg)
 {
     struct call *call = arg;
     struct error err = { .fault = ERROR_WORLD };
@@ -81,8 +81,8 @@ static void take_line (void *arg, struct program_line *line)
         strcpy (call->printed, line->text);
 }
 
-static void take (void *arg, enum program_stream from, const char *data,
-                  size_t len)
+static void read_child_output (void *arg, enum program_stream from,
+                               const char *data, size_t len)
 {
     struct call *call = arg;
 
@@ -125,9 +125,9 @@ json_t *child_call (child_f fn, const void *arg, int timeout_ms,
 {
     struct call call = { .fn = fn, .arg = arg };
     const struct program program = {
-        .run = run,
+        .run = run_child_call,
         .deadline_ms = clock_ms () + timeout_ms,
-        .take = take,
+        .take = read_child_output,
         .arg = &call,
     };
     json_t *v = NULL;
@@ -144,11 +144,11 @@ json_t *child_call (child_f fn, const void *arg, int timeout_ms,
         error_errno (err, "cannot start a process");
         break;
     case PROGRAM_ENDED:
-        take (&call, PROGRAM_ERR, "\n", 1);
+        read_child_output (&call, PROGRAM_ERR, "\n", 1);
         v = answer_of (&call, status, err);
         break;
     default:
-        take (&call, PROGRAM_ERR, "\n", 1);
+        read_child_output (&call, PROGRAM_ERR, "\n", 1);
         error_world (err, "no answer in %g s%s%s", timeout_ms / 1e3,
                      *call.printed ? ": " : "", call.printed);
     }

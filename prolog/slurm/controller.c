@@ -59,7 +59,7 @@ static json_t *run_request (const void *arg, struct error *err)
 }
 
 /* Runs in the child, since NSS may hang, like slurmctld. */
-static void user_name (char name[CONTROLLER_NAME], uid_t uid)
+static void controller_user_name (char name[CONTROLLER_NAME], uid_t uid)
 {
     const struct passwd *pw = getpwuid (uid);
 
@@ -84,7 +84,7 @@ static json_t *tell_nodes (const struct request *rq, struct error *err)
         if (!n->name) /* state FUTURE */
             continue;
         if (reason && n->reason_uid != last)
-            user_name (by, last = n->reason_uid);
+            controller_user_name (by, last = n->reason_uid);
         json_add (rows, json_pack ("[I, o, o, o]", (json_int_t)n->node_state,
                                    child_text (n->name),
                                    child_text (n->reason),
@@ -94,7 +94,8 @@ static json_t *tell_nodes (const struct request *rq, struct error *err)
 }
 
 /* Whether the node's state allows the change. */
-static bool is_due (const struct request *rq, const node_info_t *n)
+static bool is_state_change_allowed (const struct request *rq,
+                                     const node_info_t *n)
 {
     struct policy_node now = { 0 };
 
@@ -120,7 +121,7 @@ static json_t *change_node (const struct request *rq, struct error *err)
         error_world (err, "there is no node %s", rq->arg);
         return NULL;
     }
-    due = is_due (rq, &msg->node_array[0]);
+    due = is_state_change_allowed (rq, &msg->node_array[0]);
     slurm_init_update_node_msg (&update);
     update.node_names = (char *)rq->arg;
     update.node_state = rq->resume ? NODE_RESUME : NODE_STATE_DRAIN;
@@ -270,7 +271,7 @@ static json_t *tell_job (const struct request *rq, struct error *err)
     if (!job)
         return json_null ();
     state = job->job_state & JOB_STATE_BASE;
-    user_name (name, job->user_id);
+    controller_user_name (name, job->user_id);
     return json_pack (
         "{s:I, s:I, s:o, s:s, s:I, s:b, s:o, s:o}", "id",
         (json_int_t)job->slurmapi_job_id, "uid", (json_int_t)job->user_id,
@@ -314,7 +315,7 @@ static json_t *tell_user (const struct request *rq, struct error *err)
     char name[CONTROLLER_NAME];
 
     (void)err;
-    user_name (name, rq->conf->slurm_user_id);
+    controller_user_name (name, rq->conf->slurm_user_id);
     return json_pack ("[I, o]", (json_int_t)rq->conf->slurm_user_id,
                       child_text (name));
 }
@@ -393,7 +394,7 @@ static json_t *tell_associations (const struct request *rq, struct error *err)
  * In the caller
  */
 
-static json_t *ask (const struct request *rq, struct error *err)
+static json_t *ask_slurmctld (const struct request *rq, struct error *err)
 {
     json_t *v = child_call (run_request, rq, CONTROLLER_WAIT_MS, err);
 
@@ -405,7 +406,7 @@ static json_t *ask (const struct request *rq, struct error *err)
 /* An answer that is one number. Return it, or -1 with err. */
 static int ask_number (const struct request *rq, struct error *err)
 {
-    json_t *v = ask (rq, err);
+    json_t *v = ask_slurmctld (rq, err);
     int n = v ? (int)json_integer_value (v) : -1;
 
     json_decref (v);
@@ -419,7 +420,7 @@ static int ask_number (const struct request *rq, struct error *err)
 static int ask_names (struct hostlist *hl, const struct request *rq,
                       struct error *err)
 {
-    json_t *names = ask (rq, err);
+    json_t *names = ask_slurmctld (rq, err);
 
     *hl = (struct hostlist){ .count = json_array_size (names) };
     hl->name = xarray (hl->count, sizeof (*hl->name));
@@ -453,7 +454,7 @@ void controller_state (struct policy_node *node, uint32_t state)
 
 int controller_nodes (struct controller_nodes *nodes, struct error *err)
 {
-    json_t *rows = ask (REQUEST (tell_nodes, NEEDS_NODES, NULL), err);
+    json_t *rows = ask_slurmctld (REQUEST (tell_nodes, NEEDS_NODES, NULL), err);
     json_t *row;
     size_t i;
 
@@ -510,8 +511,8 @@ int controller_drained (struct hostlist *hl, struct error *err)
 
 int controller_evicts (const char *partition, struct error *err)
 {
-    json_t *v = ask (REQUEST (tell_evicted, NEEDS_CONF | NEEDS_PARTITIONS,
-                              partition), err);
+    json_t *v = ask_slurmctld (
+        REQUEST (tell_evicted, NEEDS_CONF | NEEDS_PARTITIONS, partition), err);
     int rc = v ? json_is_string (v) : -1;
 
     if (rc == 1)
@@ -524,7 +525,7 @@ int controller_evicts (const char *partition, struct error *err)
 
 json_t *controller_job (const char *job, struct error *err)
 {
-    return ask (REQUEST (tell_job, 0, job), err);
+    return ask_slurmctld (REQUEST (tell_job, 0, job), err);
 }
 
 int controller_cancel (const char *job_name, struct error *err)
@@ -535,7 +536,7 @@ int controller_cancel (const char *job_name, struct error *err)
 int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
                      struct error *err)
 {
-    json_t *v = ask (REQUEST (tell_user, NEEDS_CONF, NULL), err);
+    json_t *v = ask_slurmctld (REQUEST (tell_user, NEEDS_CONF, NULL), err);
 
     if (!v)
         return -1;
@@ -548,7 +549,7 @@ int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
 
 json_t *controller_conf (struct error *err)
 {
-    return ask (REQUEST (tell_conf, NEEDS_CONF, NULL), err);
+    return ask_slurmctld (REQUEST (tell_conf, NEEDS_CONF, NULL), err);
 }
 
 const char *controller_value (const json_t *conf, const char *key)
@@ -562,8 +563,8 @@ const char *controller_value (const json_t *conf, const char *key)
 
 json_t *controller_partition (const char *name, struct error *err)
 {
-    return ask (REQUEST (tell_partition, NEEDS_PARTITIONS | NEEDS_NODES, name),
-                err);
+    return ask_slurmctld (
+        REQUEST (tell_partition, NEEDS_PARTITIONS | NEEDS_NODES, name), err);
 }
 
 int controller_associated (const char *user, struct error *err)

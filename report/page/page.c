@@ -27,12 +27,12 @@ enum {
 };
 
 /* Whole ns: more digits only take room. */
-static json_t *number (double x)
+static json_t *rounded_json (double x)
 {
     return isfinite (x) ? json_integer (llround (x)) : json_null ();
 }
 
-static json_t *guid_json (uint64_t guid)
+static json_t *page_guid_json (uint64_t guid)
 {
     return json_sprintf ("%016" PRIx64, guid);
 }
@@ -89,7 +89,7 @@ int page_put_bytes (const void *bytes, size_t n, FILE *fp, struct error *err)
  */
 
 /* One end of a cable, with what its counters say. */
-static json_t *end_json (const struct page *p, uint32_t port)
+static json_t *page_end_json (const struct page *p, uint32_t port)
 {
     const struct fabric_port *at = &p->fabric->port[port];
     const struct fabric_node *n = &p->fabric->node[at->node];
@@ -99,7 +99,7 @@ static json_t *end_json (const struct page *p, uint32_t port)
 
     end = json_pack ("{s:s, s:s, s:s, s:o, s:i, s:s, s:i, s:s}", "name",
                      PORT_NAME (p->fabric, port), "node", n->name, "desc", n->desc, "guid",
-                     guid_json (n->guid), "port", at->num, "type",
+                     page_guid_json (n->guid), "port", at->num, "type",
                      fabric_type_name (n->type), "level", n->level, "state",
                      fabric_state_name (at->state));
     xcheck (end);
@@ -107,7 +107,7 @@ static json_t *end_json (const struct page *p, uint32_t port)
         json_put (end, "host",
                   json_string (p->fabric->host[n->host].name));
     if (n->system)
-        json_put (end, "system", guid_json (n->system));
+        json_put (end, "system", page_guid_json (n->system));
     for (int i = 0; pc && i < COUNTERS; i++)
         if (pc->told & 1u << i)
             json_put (counts, counter_name (i),
@@ -137,8 +137,8 @@ static json_t *cable_json (const struct page *p, uint32_t link)
 
     fabric_rate_name (l, rate);
     cable = json_pack ("{s:s, s:o, s:o, s:s, s:s, s:b, s:s, s:s, s:O?}", "id",
-                       l->id, "a", end_json (p, l->a), "b",
-                       end_json (p, l->b), "kind",
+                       l->id, "a", page_end_json (p, l->a), "b",
+                       page_end_json (p, l->b), "kind",
                        l->kind == LINK_HOST ? "host" : "switch", "rate", rate,
                        "internal", l->internal, "label", label_of (p, link),
                        "plugs", fabric_plugs (p->fabric, link, plugs),
@@ -262,14 +262,14 @@ static json_t *finding_json (const struct page *p, const struct finding *f,
     put_words (json, "says", words_finding (f, p->fabric));
     put_words (json, "ticket", ticket_of (p, f));
     json_put (json, "among", json_integer ((json_int_t)f->nsuspects));
-    json_put (json, "excess", number (f->excess_ns));
-    json_put (json, "stderr", number (f->stderr_ns));
-    json_put (json, "expected", number (f->expected_ns));
+    json_put (json, "excess", rounded_json (f->excess_ns));
+    json_put (json, "stderr", rounded_json (f->stderr_ns));
+    json_put (json, "expected", rounded_json (f->expected_ns));
     return json;
 }
 
 /* A site's page is for more people than a report: it has no path. */
-static json_t *fabric_json (const struct fabric *f, bool site)
+static json_t *page_fabric_json (const struct fabric *f, bool site)
 {
     size_t switches = 0;
 
@@ -319,7 +319,8 @@ static json_t *head_json (const struct page *p)
     if (p->site)
         json_put (head, "site", json_incref (p->site));
     if (p->fabric)
-        json_put (head, "fabric", fabric_json (p->fabric, p->site != NULL));
+        json_put (head, "fabric",
+                  page_fabric_json (p->fabric, p->site != NULL));
     if (p->samples)
         json_put (head, "measured",
                   json_pack ("{s:I, s:I, s:I, s:I, s:I, s:I}", "job",
@@ -361,11 +362,11 @@ static uint32_t node_number (const struct fabric *f, struct numbers *nodes,
     if (nodes->of[node] == FABRIC_NONE) {
         nodes->of[node] = (uint32_t)json_array_size (nodes->list);
         json_add (nodes->list,
-                  json_pack ("[o, s, i, i, s]", guid_json (n->guid), n->name,
-                             n->type == NODE_SWITCH, n->level,
-                             n->host == FABRIC_NONE ? ""
-                             : n->type == NODE_SWITCH
-                                 ? "" : f->host[n->host].name));
+                  json_pack ("[o, s, i, i, s]", page_guid_json (n->guid),
+                             n->name, n->type == NODE_SWITCH, n->level,
+                             n->host == FABRIC_NONE   ? ""
+                             : n->type == NODE_SWITCH ? ""
+                                                      : f->host[n->host].name));
     }
     return nodes->of[node];
 }
@@ -499,10 +500,10 @@ static double *class_medians (const struct fabric *f, const double *latency)
     return median;
 }
 
-static void put_links (const struct page *p, const struct latencies *now,
-                       const struct latencies *before, struct numbers *nodes,
-                       struct numbers *links, const uint32_t *link, size_t n,
-                       json_t *job)
+static void page_add_links (const struct page *p, const struct latencies *now,
+                            const struct latencies *before,
+                            struct numbers *nodes, struct numbers *links,
+                            const uint32_t *link, size_t n, json_t *job)
 {
     const struct fabric *f = p->fabric;
     double *median = class_medians (f, now->ns);
@@ -518,11 +519,10 @@ static void put_links (const struct page *p, const struct latencies *now,
                   json_pack ("[i, i, i, i, i, o, o, o, i]",
                              node_number (f, nodes, a->node), a->num,
                              node_number (f, nodes, b->node), b->num,
-                             l->class_id,
-                             number (now->ns[link[i]]),
-                             number (now->stderr_ns[link[i]]),
-                             number (known ? before->ns[link[i]]
-                                           : median[l->class_id]),
+                             l->class_id, rounded_json (now->ns[link[i]]),
+                             rounded_json (now->stderr_ns[link[i]]),
+                             rounded_json (known ? before->ns[link[i]]
+                                                : median[l->class_id]),
                              known));
     }
     free (median);
@@ -584,8 +584,8 @@ static void put_rtt (json_t *row, const struct sample *probe,
     }
     json_add (row, json_integer (sent));
     json_add (row, json_integer (lost));
-    json_add (row, number (sides > 0 ? sum / sides : NAN));
-    json_add (row, number (least));
+    json_add (row, rounded_json (sides > 0 ? sum / sides : NAN));
+    json_add (row, rounded_json (least));
 }
 
 /* Latencies by which the page computes the round trips of all pairs: where the
@@ -601,11 +601,11 @@ static json_t *fitting_json (const struct latencies *v, const uint32_t *link,
         uint32_t l = link[i];
 
         json_add (list,
-                  number (isfinite (v->ns[l])              ? v->ns[l]
-                          : v->group[l] != NETWORK_NONE
-                              ? v->solution->group[v->group[l]].latency_ns
-                          : v->in[l] ? 0
-                                     : NAN));
+                  rounded_json (isfinite (v->ns[l]) ? v->ns[l]
+                               : v->group[l] != NETWORK_NONE
+                                   ? v->solution->group[v->group[l]].latency_ns
+                               : v->in[l] ? 0
+                                          : NAN));
     }
     return list;
 }
@@ -660,7 +660,7 @@ static void put_probes (const struct page *p, const struct latencies *now,
             json_t *v = json_pack ("[i, i, i, o, o, o]", a, b, (int)r,
                                    way_json (p, links, a, b),
                                    way_json (p, links, b, a),
-                                   number (expected));
+                                   rounded_json (expected));
 
             all_before &= isfinite (expected);
             all_now = all_now && isfinite (known_rtt (p, now, a, b));
@@ -721,7 +721,7 @@ static json_t *job_json (const struct page *p)
     struct latencies now = latencies_find (p, p->samples);
     struct latencies before = latencies_find (p, NULL);
 
-    put_links (p, &now, &before, &nodes, &links, link, n, job);
+    page_add_links (p, &now, &before, &nodes, &links, link, n, job);
     if (p->ps && p->plan)
         put_probes (p, &now, &before, &links, &nodes, link, n, job);
     free (link);
@@ -753,7 +753,7 @@ static int put_compressed (const json_t *json, FILE *fp, struct error *err)
 }
 
 /* Of several subnets there is no one file. */
-static int put_fabric (const struct page *p, FILE *fp, struct error *err)
+static int page_write_fabric (const struct page *p, FILE *fp, struct error *err)
 {
     char *text = NULL;
     size_t size = 0;
@@ -805,7 +805,7 @@ int page_write (const struct page *p, FILE *fp, struct error *err)
     json_decref (job);
     fputs ("</script>\n<script type=\"text/plain\" id=\"fabric\">", fp);
     if (rc == 0)
-        rc = put_fabric (p, fp, err);
+        rc = page_write_fabric (p, fp, err);
     fputs ("</script>\n<script type=\"text/plain\" id=\"series\">", fp);
     if (rc == 0 && p->series)
         rc = put_compressed (p->series, fp, err);
