@@ -7,10 +7,12 @@
 
 BEGIN {
     calls = "(^|[^a-z_])((error|die)_(input|world|errno|prefix|usage)|die|" \
-        "say(_ok|_info|_warn|_fail|_unknown)?|doctor_say|remark|service_log|" \
+        "say(_ok|_info|_warn|_fail|_unknown)?|doctor_say|service_log|" \
         "verdict_limit|slurm_error|slurm_spank_log|place_input|draft_fault|" \
         "add_limit|add_note|fabric_warn|look_add|outcome_set|NOTE|db_refuse|" \
-        "decide|decline|tell|node_error|why = xasprintf) *[(]"
+        "print_verbose|set_no_result|set_queue_answer|set_decision|" \
+        "add_policy_remark|report_policy_line|log_policy_line|" \
+        "add_edges_sentence|node_error|why = xasprintf) *[(]"
 }
 
 # The string that starts behind the quote at s[i]; end is where it ends.
