@@ -13,8 +13,8 @@
 
 #include "core/linear/stats.h"
 #include "compare/series/series.h"
-#include "probe/exchange/exchange.h"
-#include "probe/mpi/comm_mpi.h"
+#include "compare/exchange/exchange.h"
+#include "compare/mpi/comm_mpi.h"
 
 enum { TAG = 99 };
 

@@ -30,12 +30,10 @@
 
 #include "ibquery/lines.h"
 #include "ibquery/ports.h"
-#include "probe/exchange/program.h"
 #include "probe/group.h"
 #include "probe/lead.h"
 #include "probe/probe.h"
 #include "probe/step.h"
-#include "probe/tests.h"
 #include "util/alloc.h"
 #include "util/conf.h"
 #include "util/file.h"
@@ -306,16 +304,7 @@ static const struct opt args_options[] = {
 static void help (const struct opt_group *group)
 {
     puts ("Usage: srun --mpi=pmix --ntasks-per-node=1 pmm-probe [OPTION]...");
-#ifdef HAVE_COMPARISON
-    puts ("       srun --mpi=pmix --ntasks-per-node=1 pmm-probe TEST "
-          "[OPTION]...\n"
-          "Measure the links between the nodes of a job step, or test what "
-          "messages\n"
-          "take between them (pmm-probe TEST --help):\n");
-    exchange_list (NULL, stdout);
-#else
     puts ("Measure the links between the nodes of a job step.");
-#endif
     putchar ('\n');
     options_help (group, stdout);
     puts ("\nKeys of pmm.conf(5), with their defaults:\n");
@@ -334,9 +323,11 @@ static int parse_probe_args (struct probe_args *a, int argc, char *argv[],
     uint64_t n;
     int rc;
 
-    if (argc > 1 && argv[1][0] != '-')
-        return error_input (err, "unknown test '%.40s'; 'pmm-probe --help' "
-                                 "lists them", argv[1]);
+    /* which the last release had */
+    if (argc > 1
+        && (!strcmp (argv[1], "pairs") || !strcmp (argv[1], "topology")
+            || !strcmp (argv[1], "noise")))
+        return error_input (err, "moved: pmm-compare-probe %s", argv[1]);
     if ((rc = options_get (group, NULL, argc, argv, err)) < 0) {
         if (rc == OPTIONS_HELP)
             help (group);
@@ -371,10 +362,6 @@ int main (int argc, char *argv[])
     int rc;
 
     signal (SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
-#ifdef HAVE_COMPARISON
-    if (argc > 1 && tests_named (argv[1]))
-        return tests_main (argc - 1, argv + 1);
-#endif
     rc = parse_probe_args (&args, argc, argv, &err);
     if (rc == 0) {
         watchdog.timeout_ms = args.step.site.timeout_ms;

@@ -59,7 +59,8 @@
 #   emu COMMAND...            has it do that
 #   in_midst COMMAND...       COMMAND starts a check; waits until much was sent
 #   start_probes [OPTION]...  a pmm-probe with ./conf for each of $hosts, in $pids;
-#                             what they say goes to ./stdout and ./stderr
+#                             what they say goes to ./stdout and ./stderr; with the
+#                             name of a test first, a pmm-compare-probe
 #   finish_probes             waits for them; the status of the first
 #
 #   trials N                  prints how many of the N trials of a campaign to run:
@@ -90,7 +91,7 @@ unset signals_reset
 
 srcdir=${srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
 builddir=${builddir:-$srcdir/build}
-PATH=$builddir/pmm:$builddir/probe:$builddir/tests/emu:$builddir/probe/mpi:$PATH
+PATH=$builddir/pmm:$builddir/probe:$builddir/tests/emu:$builddir/compare/exchange:$builddir/compare/mpi:$PATH
 PATH=$PATH:$builddir/prolog/test:/usr/sbin:/sbin
 test_user=${PMM_TEST_USER:-nobody}
 workdir='' fabric='' nodes='' mpi='' emu=''
@@ -501,12 +502,13 @@ in_midst ()
 
 start_probes ()
 {
-    local i n=${#hosts[@]}
+    local i n=${#hosts[@]} program=pmm-probe
+    [[ ${1-} != [a-z]* ]] || program=pmm-compare-probe
     pids=()
     rm -f "$workdir/rendezvous"
     : >stdout 2>stderr
     for ((i = 0; i < n; i++)); do
-        pmm-probe "$@" --conf conf --coord \
+        $program "$@" --conf conf --coord \
             "local:$i:$n:${hosts[i]}:$workdir/rendezvous" \
             >>stdout 2>>stderr &
         pids[i]=$!

@@ -7,7 +7,7 @@
 # pmm.conf has all keys.
 
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu
+need pmm pmm-probe pmm-compare-probe pmm-emu
 workdir
 echo 'FailExces = 3' >"$workdir/conf"
 
@@ -98,9 +98,10 @@ done | sort -u | xargs awk -F'\t' '
     }' "$srcdir/man/options" >"$workdir/wrong"
 is "$(<"$workdir/wrong")" "" "each verb and option is in its page"
 compare pmm-emu.1 pmm-emu
-compare pmm-probe.1 pmm-probe "pmm-probe pairs" "pmm-probe topology" \
-    "pmm-probe noise"
-probe=$(compgen -G "$builddir/probe/mpi/pmm-probe-mpi.*[a-z]" | head -n 1)
+compare pmm-probe.1 pmm-probe
+compare pmm-compare-probe.1 "pmm-compare-probe pairs" \
+    "pmm-compare-probe topology" "pmm-compare-probe noise"
+probe=$(compgen -G "$builddir/compare/mpi/pmm-probe-mpi.*[a-z]" | head -n 1)
 [ -z "$probe" ] || compare pmm-probe-mpi.1 "$probe operations"
 
 # Verbs write text, and JSON with --json. Others write a file of the pipeline, which
@@ -286,7 +287,7 @@ pmm infer lat --format d
 pmm infer --format=d	
 pmm help pla	--me	pm	
 pmm help ledger tr	
-pmm-probe pai	 --for	fi	
+pmm-compare-probe pai	 --for	fi	
 pmm judge -f sam	 --plan sam	
 pmm-emu --sock	sa	
 '
@@ -296,7 +297,7 @@ pmm infer lat --format dot
 pmm infer --format dot
 pmm help plan --method pmm
 pmm help ledger trend
-pmm-probe pairs --format fit
+pmm-compare-probe pairs --format fit
 pmm judge -f sample --plan sample
 pmm-emu --socket sample'
 
@@ -311,7 +312,7 @@ complete_in ()
 }
 cat >"$workdir/rc" <<'EOF'
 PS1='$ '
-for program in pmm pmm-probe pmm-emu; do
+for program in pmm pmm-probe pmm-compare-probe pmm-emu; do
     eval "$program () { case \"\$*\" in *--help) command $program \"\$@\" ;;
         *) echo ran: $program \"\$@\" ;; esac; }"
 done

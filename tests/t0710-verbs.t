@@ -6,12 +6,12 @@
 # trip is the sum of its cables' latencies and a constant, the solved latencies
 # are the cables', and nothing is lost. Where the snapshot says that switches
 # hash, a check is by several flows: the bridges forward by the tables alone, but
-# the queue pairs are there. Then the tests of pmm-probe: all pairs by one-factor
+# the queue pairs are there. Then the tests of pmm-compare-probe: all pairs by one-factor
 # and by PMM, topologies, and all pairs where a process is killed.
 
 # shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe jq ibsim opensm cc
+need pmm pmm-probe pmm-compare-probe jq ibsim opensm cc
 with_vm
 with_wired 4 2 3
 make_seal

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The tests of pmm-probe over pmm-emu: 16 processes, each exchange, pattern and
+# The tests of pmm-compare-probe over pmm-emu: 16 processes, each exchange, pattern and
 # topology. All pairs as one-factor measures them and as PMM predicts them are
 # the same; who shares a link with noise is slower, and nobody else; what gets
 # lost or dies is said, and the rest is kept.
 
 # shellcheck disable=SC2016,SC2317 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu jq
+need pmm pmm-compare-probe pmm-emu jq
 workdir
 cd "$workdir" || exit 1
 
@@ -174,11 +174,11 @@ run pairs --exchange nosuch
 is $? 2 "no such exchange: exit 2"
 run pair
 is "$? $(head -n 1 stderr)" \
-    "2 pmm: unknown test 'pair'; 'pmm-probe --help' lists them" \
+    "2 pmm: unknown test 'pair'; 'pmm-compare-probe --help' lists them" \
     "no such test: exit 2"
 run pairs --bytes 5
 is $? 2 "no such option: exit 2"
-pmm-probe pairs --help | grep -q -- --retest
+pmm-compare-probe pairs --help | grep -q -- --retest
 ok $? "help"
 
 done_testing

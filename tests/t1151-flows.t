@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # What links carry, measured: the flows of a plan for throughput are run by
-# pmm-probe over the emulator, where a link of less rate is planted, of a host
+# pmm-compare-probe over the emulator, where a link of less rate is planted, of a host
 # and of a switch. Cables take two hosts, so that one alone does not show it.
 
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu jq
+need pmm pmm-compare-probe pmm-emu jq
 workdir
 cd "$workdir" || exit 1
 

@@ -7,7 +7,7 @@
 # was inferred from latencies.
 
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu jq
+need pmm pmm-compare-probe pmm-emu jq
 workdir
 cd "$workdir" || exit 1
 

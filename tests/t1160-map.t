@@ -7,7 +7,7 @@
 # A real Slurm starts the ranks where the file says.
 
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu jq
+need pmm pmm-probe pmm-compare-probe pmm-emu jq
 . "$srcdir/tests/ranks.sh"
 workdir
 cd "$workdir" && ranks_of_job || exit 1

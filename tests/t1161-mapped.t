@@ -8,7 +8,7 @@
 need pmm jq make
 workdir
 for mpi in openmpi mpich; do
-    [[ ! -x $builddir/probe/mpi/pmm-probe-mpi.$mpi || ! $(type -P mpirun.$mpi) ]] \
+    [[ ! -x $builddir/compare/mpi/pmm-probe-mpi.$mpi || ! $(type -P mpirun.$mpi) ]] \
         || built=$mpi
 done
 [[ $built ]] || skip_all "no MPI"

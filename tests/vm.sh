@@ -68,7 +68,7 @@ begin () { launch "$1" pmm-probe --output "/run/$1" "${@:2}"; }
 
 begin_test ()
 {
-    launch "$1" pmm-probe "$2" --output "/run/$1/series.json" "${@:3}"
+    launch "$1" pmm-compare-probe "$2" --output "/run/$1/series.json" "${@:3}"
 }
 
 # Then its queue pair is ready to send.

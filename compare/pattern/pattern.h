@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Pattern: which processes exchange messages in each step.
  *
- * Made from options, a plan or given pairs. Read by probe/exchange and by `pmm
+ * Made from options, a plan or given pairs. Read by compare/exchange and by `pmm
  * plan`. It has no file: its kind, the hosts and the seed determine it. Steps
  * are computed on request and never stored.
  *

@@ -2,7 +2,7 @@
 /* Series: measurements of a test of pairs, of whole topologies or of noise,
  * over any transport.
  *
- * Made by probe/exchange (pmm-probe, pmm-probe-mpi) and by the readers of other
+ * Made by compare/exchange (pmm-compare-probe, pmm-probe-mpi) and by the readers of other
  * programs' files. Read by formats, line and compare, by infer and throughput.
  * File: JSON, kind "series", one run per line, so a run is appended as a line
  * (pmm-files(5)).

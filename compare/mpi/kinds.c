@@ -9,7 +9,7 @@
  * reply; the first starts a receive before each send.
  */
 #include "config.h"
-#include "probe/mpi/comm_mpi.h"
+#include "compare/mpi/comm_mpi.h"
 
 #include "util/clock.h"
 

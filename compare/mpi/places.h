@@ -2,8 +2,8 @@
 /* Where the processes of an MPI program run, and their labels. Pure functions,
  * so that each process gets the same result from the same table.
  */
-#ifndef PROBE_MPI_PLACES_H
-#define PROBE_MPI_PLACES_H
+#ifndef COMPARE_MPI_PLACES_H
+#define COMPARE_MPI_PLACES_H
 
 #include <sched.h>
 #include <stdint.h>
@@ -49,4 +49,4 @@ int places_name (const struct mpi_place *place, uint32_t n,
 /* The number of different hosts. */
 uint32_t places_hosts (const struct mpi_place *place, uint32_t n);
 
-#endif /* PROBE_MPI_PLACES_H */
+#endif /* COMPARE_MPI_PLACES_H */

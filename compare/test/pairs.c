@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Pairs by any pattern, everyone with everyone, and the worst again. */
 #include "config.h"
-#include "probe/exchange/program.h"
+#include "compare/exchange/program.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/test/inproc.h"
+#include "compare/test/inproc.h"
 #include "tests/tap.h"
 
 enum { N = 6, LATENCY = 1000, TIMEOUT = 50000, SLOW = 700 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "probe/mpi/comm_mpi.h"
+#include "compare/mpi/comm_mpi.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -25,7 +25,7 @@
  * resolved from that scatter.
  */
 #include "config.h"
-#include "probe/mpi/comm_mpi.h"
+#include "compare/mpi/comm_mpi.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Kinds of exchange, what repeats of them measure, and what process 0 gets. */
 #include "config.h"
-#include "probe/exchange/exchange.h"
+#include "compare/exchange/exchange.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/test/inproc.h"
+#include "compare/test/inproc.h"
 #include "tests/tap.h"
 
 enum { LATENCY = 1000, TIMEOUT = 50000 };

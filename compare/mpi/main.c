@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm-probe-mpi: the tests of pmm-probe over MPI, and the cost of MPI's
- * operations. Built once for each MPI; see probe/exchange/program.h and
+/* pmm-probe-mpi: the tests of pmm-compare-probe over MPI, and the cost of MPI's
+ * operations. Built once for each MPI; see compare/exchange/program.h and
  * operations.c.
  *
  * If all processes come to their end, as after bad arguments, only one of them
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probe/mpi/comm_mpi.h"
+#include "compare/mpi/comm_mpi.h"
 
 enum {
     FAST_REPEATS_MAX = 1000000,
@@ -75,35 +75,11 @@ static const struct opt_group own_groups[] = { { own_options, &own }, { 0 } };
 
 static const struct exchange_program program = {
     .name = name,
+    .launcher = "srun|mpirun ...",
     .options = own_groups,
     .data = &own,
     .tests = own_tests,
 };
-
-static void print_mpi_usage (FILE *fp)
-{
-    fprintf (fp, "Usage: srun|mpirun ... %s TEST [OPTION]...\n\n", name);
-    exchange_list (own_tests, fp);
-    fprintf (fp, "\n'%s TEST --help' shows a test's options; %s(1) has the "
-                 "rest.\n", name, name);
-}
-
-/* Return 0, OPTIONS_HELP after it was printed, or -1 with err. */
-static int parse_mpi_args (int argc, char **argv,
-                           const struct exchange_test **test,
-                           struct exchange_args *args, struct error *err)
-{
-    int rc;
-
-    *test = exchange_test_find (&program, argv[1]);
-    if (!*test)
-        return error_input (err, "unknown test '%.40s'; '%s --help' lists "
-                                 "them", argv[1], name);
-    rc = exchange_parse (&program, argc - 1, argv + 1, args, err);
-    if (rc == OPTIONS_HELP)
-        exchange_help (&program, *test, stdout);
-    return rc;
-}
 
 static int check_size (const struct exchange_test *test, struct error *err)
 {
@@ -121,7 +97,7 @@ static int check_size (const struct exchange_test *test, struct error *err)
 
 /*
  * The watchdog. It sends SIGTERM, as a launcher does that has lost a process:
- * process 0 then saves its results (probe/exchange/program.c). The others'
+ * process 0 then saves its results (compare/exchange/program.c). The others'
  * timer is a second longer, to give it time for that.
  */
 
@@ -224,19 +200,10 @@ int main (int argc, char **argv)
 
     signal (SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
     if (argc < 2) {
-        print_mpi_usage (stderr);
+        exchange_usage (&program, stderr);
         return ERROR_INPUT;
     }
-    if (!strcmp (argv[1], "--help") || !strcmp (argv[1], "-h")) {
-        print_mpi_usage (stdout);
-        return 0;
-    }
-    if (!strcmp (argv[1], "--version") || !strcmp (argv[1], "-V")) {
-        printf ("%s %s\n", name, PACKAGE_VERSION);
-        return 0;
-    }
-    args_init (&args);
-    rc = parse_mpi_args (argc, argv, &test, &args, &err);
+    rc = exchange_begin (&program, argv, &test, &args, &err);
     if (rc == OPTIONS_HELP)
         return 0;
     MPI_Init (&argc, &argv);

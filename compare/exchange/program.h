@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A program that runs tests: pmm-probe, pmm-probe-mpi.
+/* A program that runs tests: pmm-compare-probe, pmm-probe-mpi.
  *
  *     PROGRAM TEST [OPTION]...
  *
- * Its first word names a test (exchange_test_find). The program reads the
- * options (exchange_parse), opens its comm and runs the test (exchange_run).
+ * Its first word names a test. The program reads the words (exchange_begin),
+ * opens its comm and runs the test (exchange_run).
  * All programs have the tests pairs, topology and noise.
  */
-#ifndef PROBE_EXCHANGE_PROGRAM_H
-#define PROBE_EXCHANGE_PROGRAM_H
+#ifndef COMPARE_EXCHANGE_PROGRAM_H
+#define COMPARE_EXCHANGE_PROGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,8 +18,8 @@
 #include "compare/pattern/pattern.h"
 #include "compare/series/series.h"
 #include "core/plan/plan.h"
-#include "probe/exchange/comm.h"
-#include "probe/exchange/exchange.h"
+#include "compare/exchange/comm.h"
+#include "compare/exchange/exchange.h"
 #include "util/error.h"
 #include "util/options.h"
 
@@ -103,6 +103,7 @@ enum { OWN_GROUPS = 2 };
 
 struct exchange_program {
     const char *name;
+    const char *launcher; /* how it is started, for the usage line */
     /* of all tests, in this program: up to OWN_GROUPS tables */
     const struct opt_group *options;
     void *data; /* of the calls below */
@@ -124,8 +125,16 @@ struct exchange_program {
 const struct exchange_test *
 exchange_test_find (const struct exchange_program *program, const char *name);
 
-/* Print a line for each test; own: a program's further ones, or NULL. */
-void exchange_list (const struct exchange_test *own, FILE *fp);
+/* Print how to call the program, and a line for each test. */
+void exchange_usage (const struct exchange_program *program, FILE *fp);
+
+/* Read the words of a program that has one at least, up to NULL: a test and its
+ * options, or what prints help or the version. Call args_clear afterwards. Return
+ * 0; OPTIONS_HELP if that is all there is to do; or -1 with err.
+ */
+int exchange_begin (const struct exchange_program *program, char **argv,
+                    const struct exchange_test **test,
+                    struct exchange_args *args, struct error *err);
 
 /* Read argv[1..]; argv[0] is the test's name. Call args_clear afterwards.
  * Return 0; OPTIONS_HELP if help was requested (then exchange_help prints it);
@@ -238,4 +247,4 @@ extern const struct opt_rule args_noise_rules[];
 extern const struct exchange_test exchange_pairs, exchange_topology,
     exchange_noise;
 
-#endif /* PROBE_EXCHANGE_PROGRAM_H */
+#endif /* COMPARE_EXCHANGE_PROGRAM_H */

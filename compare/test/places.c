@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the processes of an MPI program are called. */
 #include "config.h"
-#include "probe/mpi/places.h"
+#include "compare/mpi/places.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * the others wait for a dead process only a few times.
  */
 #include "config.h"
-#include "probe/exchange/program.h"
+#include "compare/exchange/program.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Tests as a program runs them: from its words to what it prints and leaves.
  */
 #include "config.h"
-#include "probe/exchange/program.h"
+#include "compare/exchange/program.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probe/test/inproc.h"
+#include "compare/test/inproc.h"
 #include "tests/tap.h"
 
 enum { N = 6, LATENCY = 1000, TIMEOUT = 1000000, WORDS = 16, TEXT = 1 << 16 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For the tests of probe/exchange: a comm of processes that are threads of
+/* For the tests of compare/exchange: a comm of processes that are threads of
  * this one, in virtual time.
  *
  * One runs at a time, always the one whose clock is the earliest, so that all
@@ -14,14 +14,14 @@
  *
  * What it does not do: paths through a fabric, and processes that compute.
  */
-#ifndef PROBE_TEST_INPROC_H
-#define PROBE_TEST_INPROC_H
+#ifndef COMPARE_TEST_INPROC_H
+#define COMPARE_TEST_INPROC_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "compare/series/series.h"
-#include "probe/exchange/comm.h"
+#include "compare/exchange/comm.h"
 
 enum {
     INPROC_MAX = 16,
@@ -82,4 +82,4 @@ struct series *inproc_series (const struct party *p);
 const char *inproc_story (const struct inproc *w, uint32_t rank,
                           unsigned int after);
 
-#endif /* PROBE_TEST_INPROC_H */
+#endif /* COMPARE_TEST_INPROC_H */

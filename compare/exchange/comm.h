@@ -23,8 +23,8 @@
  * The content of a message does not matter, except that of a note, which is
  * short.
  */
-#ifndef PROBE_EXCHANGE_COMM_H
-#define PROBE_EXCHANGE_COMM_H
+#ifndef COMPARE_EXCHANGE_COMM_H
+#define COMPARE_EXCHANGE_COMM_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -166,4 +166,4 @@ static inline void party_unlock (const struct party *p)
         pthread_mutex_unlock (p->lock);
 }
 
-#endif /* PROBE_EXCHANGE_COMM_H */
+#endif /* COMPARE_EXCHANGE_COMM_H */

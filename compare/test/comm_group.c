@@ -3,7 +3,7 @@
  * lost or dies, and round trips take what the links do.
  */
 #include "config.h"
-#include "probe/exchange/comm_group.h"
+#include "compare/exchange/comm_group.h"
 
 #include <stdlib.h>
 #include <string.h>

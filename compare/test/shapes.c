@@ -3,13 +3,13 @@
  * takes.
  */
 #include "config.h"
-#include "probe/exchange/program.h"
+#include "compare/exchange/program.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "compare/series/formats.h"
-#include "probe/test/inproc.h"
+#include "compare/test/inproc.h"
 #include "tests/tap.h"
 
 enum { LATENCY = 1000, TIMEOUT = 50000, N = 4, SLOW = 5000 };

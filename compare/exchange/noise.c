@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "compare/pattern/pattern.h"
-#include "probe/exchange/program.h"
+#include "compare/exchange/program.h"
 #include "util/alloc.h"
 
 enum { LABEL_MAX = 256 };

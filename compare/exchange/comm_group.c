@@ -21,7 +21,7 @@
  * receives for all at once.
  */
 #include "config.h"
-#include "probe/exchange/comm_group.h"
+#include "compare/exchange/comm_group.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * the two processes; pairs have no round.
  */
 #include "config.h"
-#include "probe/exchange/program.h"
+#include "compare/exchange/program.h"
 
 #include <stdio.h>
 #include <stdlib.h>

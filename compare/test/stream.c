@@ -3,7 +3,7 @@
  * order, in the time that the wire takes, whatever gets lost.
  */
 #include "config.h"
-#include "probe/exchange/comm_group.h"
+#include "compare/exchange/comm_group.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

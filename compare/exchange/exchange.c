@@ -3,7 +3,7 @@
  * exchanges 4, lost exchanges 4, then SERIES_STATS times in ns, doubles of 8.
  */
 #include "config.h"
-#include "probe/exchange/exchange.h"
+#include "compare/exchange/exchange.h"
 
 #include <math.h>
 #include <stdio.h>

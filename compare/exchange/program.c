@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "probe/exchange/program.h"
+#include "compare/exchange/program.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -293,12 +293,18 @@ exchange_test_find (const struct exchange_program *program, const char *name)
     return NULL;
 }
 
-void exchange_list (const struct exchange_test *own, FILE *fp)
+void exchange_usage (const struct exchange_program *program, FILE *fp)
 {
+    const char *name = program->name;
+    const struct exchange_test *own = program->tests;
+
+    fprintf (fp, "Usage: %s %s TEST [OPTION]...\n\n", program->launcher, name);
     for (int i = 0; i < EVERYWHERE; i++)
         fprintf (fp, "  %-12s %s\n", everywhere[i]->name, everywhere[i]->help);
     for (; own && own->name; own++)
         fprintf (fp, "  %-12s %s\n", own->name, own->help);
+    fprintf (fp, "\n'%s TEST --help' shows a test's options; %s(1) has the "
+                 "rest.\n", name, name);
 }
 
 enum { GROUPS = 4 + OWN_GROUPS };
@@ -351,6 +357,33 @@ void exchange_help (const struct exchange_program *program,
              test->name, test->help);
     list_options (program, test, NULL, group);
     options_help (group, fp);
+}
+
+int exchange_begin (const struct exchange_program *program, char **argv,
+                    const struct exchange_test **test,
+                    struct exchange_args *args, struct error *err)
+{
+    const char *word = argv[1];
+    int argc = 0, rc;
+
+    args_init (args);
+    if (!strcmp (word, "--help") || !strcmp (word, "-h")) {
+        exchange_usage (program, stdout);
+        return OPTIONS_HELP;
+    }
+    if (!strcmp (word, "--version") || !strcmp (word, "-V")) {
+        printf ("%s %s\n", program->name, PACKAGE_VERSION);
+        return OPTIONS_HELP;
+    }
+    if (!(*test = exchange_test_find (program, word)))
+        return error_input (err, "unknown test '%.40s'; '%s --help' lists "
+                                 "them", word, program->name);
+    while (argv[1 + argc])
+        argc++;
+    rc = exchange_parse (program, argc, argv + 1, args, err);
+    if (rc == OPTIONS_HELP)
+        exchange_help (program, *test, stdout);
+    return rc;
 }
 
 /*

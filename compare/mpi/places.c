@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "probe/mpi/places.h"
+#include "compare/mpi/places.h"
 
 #include <stdbool.h>
 #include <stdio.h>

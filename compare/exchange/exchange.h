@@ -11,12 +11,12 @@
  * Half of the duration of a round trip without bytes is the latency; N
  * exchanges of L bytes in time T have the rate 2 N L / T.
  */
-#ifndef PROBE_EXCHANGE_EXCHANGE_H
-#define PROBE_EXCHANGE_EXCHANGE_H
+#ifndef COMPARE_EXCHANGE_EXCHANGE_H
+#define COMPARE_EXCHANGE_EXCHANGE_H
 
 #include "compare/series/series.h"
 #include "core/plan/plan.h"
-#include "probe/exchange/comm.h"
+#include "compare/exchange/comm.h"
 #include "util/error.h"
 
 /* Find the kind of this name: the comm's own, or else the generic one. Return
@@ -94,4 +94,4 @@ int measure (const struct party *p, const struct comm_exchange *ex,
  */
 unsigned int measure_grow (unsigned int n, int64_t ns, int64_t batch_ns);
 
-#endif /* PROBE_EXCHANGE_EXCHANGE_H */
+#endif /* COMPARE_EXCHANGE_EXCHANGE_H */

@@ -23,10 +23,10 @@
  * is two trains. Processes that share a core ping in turns, as in a check
  * (probe/probe.h).
  */
-#ifndef PROBE_EXCHANGE_COMM_GROUP_H
-#define PROBE_EXCHANGE_COMM_GROUP_H
+#ifndef COMPARE_EXCHANGE_COMM_GROUP_H
+#define COMPARE_EXCHANGE_COMM_GROUP_H
 
-#include "probe/exchange/comm.h"
+#include "compare/exchange/comm.h"
 #include "probe/group.h"
 #include "util/error.h"
 
@@ -49,4 +49,4 @@ void comm_group_drop (struct comm_group *c);
 
 extern const struct comm comm_group;
 
-#endif /* PROBE_EXCHANGE_COMM_GROUP_H */
+#endif /* COMPARE_EXCHANGE_COMM_GROUP_H */

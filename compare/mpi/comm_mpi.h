@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A comm (probe/exchange/comm.h) over MPI.
+/* A comm (compare/exchange/comm.h) over MPI.
  *
  * If a process dies, MPI itself ends the program, or hangs: no message is ever
  * reported as lost, and every failure is -1.
@@ -10,15 +10,15 @@
  * process has just one, that is its core. If they are more than cores, some
  * share one.
  */
-#ifndef PROBE_MPI_COMM_MPI_H
-#define PROBE_MPI_COMM_MPI_H
+#ifndef COMPARE_MPI_COMM_MPI_H
+#define COMPARE_MPI_COMM_MPI_H
 
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "probe/exchange/program.h"
-#include "probe/mpi/places.h"
+#include "compare/exchange/program.h"
+#include "compare/mpi/places.h"
 #include "util/error.h"
 
 /* Messages that were started and are not done: elements 0 .. n-1 of each array.
@@ -104,4 +104,4 @@ static inline int comm_mpi_check (int code, const char *function,
     return code == MPI_SUCCESS ? 0 : comm_mpi_failed (code, function, err);
 }
 
-#endif /* PROBE_MPI_COMM_MPI_H */
+#endif /* COMPARE_MPI_COMM_MPI_H */

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm-compare-probe: the tests pairs, topology and noise, between the nodes of a
+ * job step, over verbs or the emulator. With a snapshot, pattern pmm needs no
+ * plan, and its predictions for all pairs are compared with the measurements of
+ * other patterns in the same run.
+ */
 #include "config.h"
-#include "probe/tests.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/exchange/comm_group.h"
+#include "compare/exchange/program.h"
 #include "core/samples/samples.h"
 #include "core/solve/solve.h"
-#include "probe/exchange/comm_group.h"
-#include "probe/exchange/program.h"
 #include "probe/identify.h"
 #include "probe/step.h"
 #include "util/alloc.h"
@@ -286,17 +291,13 @@ static const struct opt_group groups[] = {
 };
 
 static const struct exchange_program program = {
-    .name = "pmm-probe",
+    .name = "pmm-compare-probe",
+    .launcher = "srun --mpi=pmix --ntasks-per-node=1",
     .options = groups,
     .data = &tests,
     .plan = plan_pmm,
     .after = print_tests_beside,
 };
-
-bool tests_named (const char *name)
-{
-    return exchange_test_find (&program, name) != NULL;
-}
 
 /* Return 0, ERROR_WORLD if something is missing, or -1 with err. */
 static int run_probe_test (struct tests *x, const struct exchange_test *test,
@@ -346,19 +347,23 @@ static int read_tests_site (struct tests *x, struct error *err)
     return site_check (&x->step.site, err);
 }
 
-int tests_main (int argc, char *argv[])
+int main (int argc, char *argv[])
 {
     struct tests *x = &tests;
-    const struct exchange_test *test = exchange_test_find (&program, argv[0]);
+    const struct exchange_test *test;
     struct exchange_args args;
     struct error err = { .fault = ERROR_WORLD };
-    int rc = exchange_parse (&program, argc, argv, &args, &err);
     bool leads;
+    int rc;
 
-    if (rc == OPTIONS_HELP) {
-        exchange_help (&program, test, stdout);
-        rc = 0;
+    signal (SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
+    if (argc < 2) {
+        exchange_usage (&program, stderr);
+        return ERROR_INPUT;
     }
+    rc = exchange_begin (&program, argv, &test, &args, &err);
+    if (rc == OPTIONS_HELP)
+        rc = 0;
     else if (rc == 0 && (rc = read_tests_site (x, &err)) == 0) {
         watchdog.timeout_ms = INT64_C (1000) * x->timeout_s;
         watchdog.status = ERROR_WORLD;

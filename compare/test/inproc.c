@@ -7,7 +7,7 @@
  * been there before.
  */
 #include "config.h"
-#include "probe/test/inproc.h"
+#include "compare/test/inproc.h"
 
 #include <pthread.h>
 #include <stdio.h>
