@@ -566,7 +566,7 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     run_audits (t, host, n, sums);
     free (host);
     if (args.verbose)
-        printf ("#   it was %s\n", t->host);
+        printf ("#   it was %s\n", t->cable ? t->cable : t->host);
     for (size_t i = 0; i < args.days; i++)
         samples_destroy (t->day[i]);
     baseline_destroy (t->base);

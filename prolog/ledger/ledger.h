@@ -315,6 +315,9 @@ enum ledger_kind {
     LEDGER_FAILS,   /* of these findings those of level FAIL, or that messages
                        are lost or delayed: link, audit, finding, level, kind,
                        basis, excess_ns (null for these), suspects */
+    LEDGER_DOUBTS,  /* cables of which one audit is not enough to tell, that an
+                       audit begun at `from` or later FAILs, or finds slower
+                       than the baseline by more than `to` ns: link */
     LEDGER_SETTLED, /* links that audits begun at `from` or later found slower
                        than their baseline, and no one since it was rebased by a
                        FAIL or by more than `to` ns, as sure as three standard
@@ -398,8 +401,9 @@ json_t *ledger_suspected (struct ledger *ledger, const char *link,
 int64_t ledger_changes (struct ledger *ledger, struct error *err);
 
 /* The audits from `from` on with a finding; with one that suspects the link if
- * that is not NULL: [{audit, fail}], oldest first; fail is 1 if one of level
- * FAIL does, or one that messages are lost or delayed.
+ * that is not NULL: [{audit, fail, excess_ns}], oldest first; fail is 1 if one of
+ * level FAIL does, or one that messages are lost or delayed; excess_ns: the most
+ * over the baseline, or null.
  */
 json_t *ledger_found (struct ledger *ledger, int64_t from, const char *link,
                       struct error *err);

@@ -106,6 +106,13 @@ static const char *const lists[] = {
       " JOIN seen s ON s.link = u.link AND s.audit = f.audit"
       " JOIN name n ON n.id = u.link WHERE " GRAVE
       " ORDER BY f.audit, f.seq, u.seq",
+    [LEDGER_DOUBTS]
+    = "SELECT DISTINCT n.text AS link FROM audit a CROSS JOIN finding f"
+      " ON f.audit = a.id AND (f.basis = 'delay' OR f.kind IN ('switch',"
+      " 'switch link') AND (" GRAVE " OR f.basis = 'baseline'"
+      " AND f.excess > ?2)) CROSS JOIN suspect u ON u.audit = f.audit"
+      " AND u.finding = f.seq AND u.role <> 'switch' JOIN name n"
+      " ON n.id = u.link WHERE a.begun >= ?1",
     [LEDGER_SETTLED]
     = "SELECT n.text AS link, count (DISTINCT s.audit) AS audits,"
       " min (a.begun) AS since, avg (f.excess) AS excess_ns"
@@ -440,8 +447,9 @@ json_t *ledger_found (struct ledger *l, int64_t from, const char *link,
     db_start (l, err);
     return db_json (
         l, db_list (l,
-                    link ? "SELECT s.audit, max (" GRAVE ") AS fail"
-                           " FROM suspect s JOIN finding f"
+                    link ? "SELECT s.audit, max (" GRAVE ") AS fail,"
+                           " max (CASE f.basis WHEN 'baseline' THEN f.excess"
+                           " END) AS excess_ns FROM suspect s JOIN finding f"
                            " ON f.audit = s.audit AND f.seq = s.finding"
                            " WHERE s.audit >= ? AND s.link"
                            " = (SELECT id FROM name WHERE text = ?)"

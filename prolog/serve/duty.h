@@ -194,15 +194,24 @@ int duty_notify (struct service *s, struct error *err);
 json_t *service_cables (struct service *s, bool all, int64_t now,
                         struct error *err);
 
-/* since [links]: when the newest audit was begun that says such a thing of the
- * cable, if no other one has confirmed it or found it clean. 0, or -1 with err.
+/* A cable of which one audit says such a thing, and no other one has confirmed it
+ * or found it clean. Or audits found it slower by more than FailExcess and cannot
+ * say so for sure: others' traffic met all messages, or it has other suspects.
  */
-int service_doubted (struct service *s, int64_t now, int64_t *since,
+struct doubt {
+    int64_t since; /* when the newest audit was begun that FAILs it; if none does,
+                      the oldest; 0: no doubt */
+    bool fails;
+};
+
+/* Fill doubt [links]. 0, or -1 with err. */
+int service_doubted (struct service *s, int64_t now, struct doubt *doubt,
                      struct error *err);
 
 /* When each link was last measured, as for a sweep (serve/sweep), which takes one
  * that is doubted for that ConfirmAfter later, and as long as it is doubted after
- * twice the time again. NULL with err; the caller frees it.
+ * twice the time again; one that FAILs first: a sweep has room for few. NULL with
+ * err; the caller frees it.
  */
 int64_t *service_ages (struct service *s, int64_t now, struct error *err);
 

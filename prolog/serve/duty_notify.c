@@ -211,6 +211,8 @@ struct link_fails {
     int64_t newest_s;   /* when the newest was begun */
     int times;
     bool confirmed;     /* two are ConfirmAfter apart, with different leaders */
+    int64_t doubted_s;  /* when the oldest was begun that finds it slower by
+                           FailExcess, of whatever level; 0: there is none */
 };
 
 /* Find them among these audits, the newest first. As for a host end, none counts
@@ -238,10 +240,14 @@ static int find_fails (struct service *s, const json_t *audits,
         const json_t *row = json_array_get (audits, i);
         int64_t id = json_int (row, "id", 0);
         const json_t *seen = audit_row (found, id);
+        const json_t *crosses = audit_row (crossed, id);
         const char *led = json_text (row, "leader");
 
-        if (!seen && audit_row (crossed, id) && f->times > 0)
-            break; /* clean, or not judged: not seen without a break */
+        if (!seen && crosses && !json_int (crosses, "open", 0))
+            break; /* clean */
+        if (json_number_value (json_object_get (seen, "excess_ns"))
+            > s->site.fail_ns)
+            f->doubted_s = json_int (row, "begun", 0);
         if (!seen || !json_int (seen, "fail", 0))
             continue;
         f->times++;
@@ -281,10 +287,12 @@ static json_t *newest_audits_for_rows (struct service *s, json_t *rows,
                : json_incref (rows);
 }
 
-int service_doubted (struct service *s, int64_t now, int64_t *since,
+int service_doubted (struct service *s, int64_t now, struct doubt *doubt,
                      struct error *err)
 {
-    json_t *rows = ledger_list (s->ledger, LEDGER_FAILS, 0, 0, err);
+    json_t *rows = ledger_list (s->ledger, LEDGER_DOUBTS,
+                                now - s->site.confirm_within_ms / 1000,
+                                (int64_t)s->site.fail_ns, err);
     json_t *audits = newest_audits_for_rows (s, rows, err);
     int rc = audits ? 0 : -1;
     const json_t *row;
@@ -294,11 +302,14 @@ int service_doubted (struct service *s, int64_t now, int64_t *since,
         uint32_t link = fabric_find_link (s->fabric, json_text (row, "link"));
         struct link_fails f;
 
-        if (rc < 0 || link == FABRIC_NONE || !needs_two (row))
+        if (rc < 0 || link == FABRIC_NONE)
             continue;
         rc = find_fails (s, audits, json_text (row, "link"), now, &f, err);
-        if (rc == 0 && f.times > 0 && !f.confirmed)
-            since[link] = f.newest_s;
+        if (rc == 0 && !f.confirmed)
+            doubt[link] = (struct doubt){
+                .since = f.times > 0 ? f.newest_s : f.doubted_s,
+                .fails = f.times > 0,
+            };
     }
     json_decref (audits);
     json_decref (rows);

@@ -5,8 +5,8 @@
  * is due, the sweep searches for links that all audits together leave
  * undetermined. It does so at most once an hour (OPEN_EVERY_S), because it
  * reads all measurements. A slow link was measured too, so it is not one of
- * them. A cable between switches that one audit FAILs is due at once: staff are
- * told when another one confirms it.
+ * them. A cable between switches that one audit FAILs, or would if it was sure,
+ * is due at once: staff are told when two FAIL it.
  *
  * Nodes that a job has just left are kept for the audit of that job, which
  * waits until all of them are idle. A node that is idle in Slurm but does not
@@ -63,20 +63,29 @@ int64_t *service_ages (struct service *s, int64_t now, struct error *err)
 {
     json_t *ages = ledger_list (s->ledger, LEDGER_AGES, 0, 0, err);
     size_t n = s->fabric->nlinks;
-    int64_t *measured = NULL, *since = xcalloc (n, sizeof (*since));
+    struct doubt *doubt = xcalloc (n, sizeof (*doubt));
+    int64_t *measured = NULL;
+    bool any = false; /* is due that FAILs */
 
-    if (ages && service_doubted (s, now, since, err) == 0)
+    if (ages && service_doubted (s, now, doubt, err) == 0)
         measured = xarray (n, sizeof (*measured));
     for (size_t i = 0; i < n && measured; i++) {
-        int64_t last = json_int (ages, s->fabric->link[i].id, SWEEP_NEVER);
         int64_t wait = s->site.confirm_after_ms / 1000;
 
-        if (since[i] > 0 && last > since[i] + wait)
-            wait = last - since[i];
-        measured[i] = since[i] > 0 && now - last >= wait ? SWEEP_DOUBTED : last;
+        measured[i] = json_int (ages, s->fabric->link[i].id, SWEEP_NEVER);
+        if (doubt[i].since == 0)
+            continue;
+        if (measured[i] > doubt[i].since + wait)
+            wait = measured[i] - doubt[i].since;
+        if (measured[i] > now - wait)
+            doubt[i].since = 0;
+        any |= doubt[i].since > 0 && doubt[i].fails;
     }
+    for (size_t i = 0; i < n && measured; i++)
+        if (doubt[i].since > 0 && doubt[i].fails == any)
+            measured[i] = SWEEP_DOUBTED;
     json_decref (ages);
-    free (since);
+    free (doubt);
     return measured;
 }
 

@@ -182,16 +182,16 @@ static void fail (struct pathset *ps, struct plan *plan, const char *links,
     free (latency);
 }
 
-/* Whether the sweep measures a switch cable again, so long ago. */
-static bool is_doubted (int64_t ago)
+/* How many cables the sweep measured again, so long ago. */
+static int doubted (int64_t ago)
 {
     int64_t *age = service_ages (&service, time (NULL) - ago, &err);
-    bool any = false;
+    int n = 0;
 
     for (size_t i = 0; i < service.fabric->nlinks && age; i++)
-        any |= age[i] == SWEEP_DOUBTED;
+        n += age[i] == SWEEP_DOUBTED;
     free (age);
-    return any;
+    return n;
 }
 
 static void test_cables (void)
@@ -203,6 +203,7 @@ static void test_cables (void)
 
     ps = fabric_pathset (service.fabric, host, 4, &err);
     plan = plan_make (ps, &opts, &err);
+    service.site.fail_ns = 300;
     service.site.confirm_after_ms = 600 * 1000;
     service.site.confirm_within_ms = 24 * 3600 * 1000;
     fail (ps, plan, "", "h0001", 9000);
@@ -210,30 +211,37 @@ static void test_cables (void)
     fail (ps, plan, "20", "h0002", 8000);
     ok (settle () && count ("cable|") == 0,
         "a switch cable does: not told by one audit");
-    ok (!is_doubted (7500) && is_doubted (7300),
+    ok (!doubted (7500) && doubted (7300),
         "... it is due after ConfirmAfter");
     fail (ps, plan, "20", "h0002", 7900);
     ok (settle () && count ("cable|") == 0,
         "... nor by another that follows at once");
     fail (ps, plan, "20", "h0002", 7000);
-    ok (settle () && count ("cable|") == 0 && is_doubted (6000),
+    ok (settle () && count ("cable|") == 0 && doubted (6000),
         "... nor by one leader's");
     fail (ps, plan, "", "h0001", 6900);
+    ok (!doubted (0), "... nor due if one finds it clean");
     fail (ps, plan, "W20", "h0003", 6800);
-    ok (!is_doubted (0), "... nor due if one finds it clean");
+    ok (!doubted (6300) && doubted (6100),
+        "... but after a WARN of more than FailExcess");
+    service.site.fail_ns = 500;
+    ok (!doubted (6100), "... not of less");
+    service.site.fail_ns = 300;
     fail (ps, plan, "20", "h0001", 5900);
     ok (settle () && count ("cable|") == 0,
         "... nor if one finds it clean, and one WARNs");
+    fail (ps, plan, "W203", "h0003", 5800);
+    ok (doubted (5100) == 2, "... and it is due before what only WARNs");
     fail (ps, plan, "20", "h0002", 5000);
     ok (settle () && count ("cable|") == 1
             && count ("cable|a cable is 412 ns slow: s1-0002/3 -- s2-0001/2, "
                       "or s1-0001/3 -- s2-0001/1: reseat the plugs of the "
                       "first cable, then "
                       "of the next; swap the one that stays slow; after the "
-                      "repair: pmm ledger rebase CABLE; audit 8, as in 1 more "
+                      "repair: pmm ledger rebase CABLE; audit 9, as in 1 more "
                       "audit since audit 7, +412 ns|") == 1,
         "... but by two that confirm each other");
-    ok (!is_doubted (0), "... and then it is not due");
+    ok (!doubted (0), "... and then it is not due");
     fail (ps, plan, "01", "h0003", 4000);
     ok (settle () && count ("cable|") == 1,
         "... which is one with what another audit says of the same");
