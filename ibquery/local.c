@@ -77,8 +77,7 @@ const char *local_phys_state_name (unsigned int phys_state)
     return phys_state < COUNT (name) ? name[phys_state] : "unknown";
 }
 
-/* Read a small file's first line, cleaned. Return 0, or -1 if there is none. */
-static int read_sysfs_line (int dir, const char *path, char *buf, size_t size)
+int local_read_line (int dir, const char *path, char *buf, size_t size)
 {
     int fd = openat (dir, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
     ssize_t n;
@@ -101,7 +100,7 @@ static unsigned int read_sysfs_state (int dir, const char *path)
     uint64_t state;
     char line[64];
 
-    if (read_sysfs_line (dir, path, line, sizeof (line)) < 0)
+    if (local_read_line (dir, path, line, sizeof (line)) < 0)
         return 0;
     line[strcspn (line, ":")] = '\0';
     return text_u64 (line, 1, UINT8_MAX, &state) < 0 ? 0 : (unsigned)state;
@@ -116,7 +115,7 @@ static uint64_t read_guid (int dir, const char *path, size_t skip, size_t size)
     uint16_t g[4];
     int end = 0;
 
-    if (read_sysfs_line (dir, path, line, sizeof (line)) < 0
+    if (local_read_line (dir, path, line, sizeof (line)) < 0
         || strlen (line) != size
         || sscanf (line + skip,
                    "%4" SCNx16 ":%4" SCNx16 ":%4" SCNx16 ":%4" SCNx16 "%n",
@@ -136,7 +135,7 @@ static struct rates read_rate (int dir)
     int end = 0, shorter = 0;
     struct rates rate;
 
-    if (read_sysfs_line (dir, "rate", line, sizeof (line)) < 0)
+    if (local_read_line (dir, "rate", line, sizeof (line)) < 0)
         return (struct rates){ 0 };
     sscanf (line, "%*[0-9.] Gb/sec (%2uX)%n", &width, &shorter);
     if (shorter == 0)
@@ -166,13 +165,13 @@ static void read_sysfs_port (int dir, struct local_port *p)
     p->state = read_sysfs_state (dir, "state");
     p->phys_state = read_sysfs_state (dir, "phys_state");
     p->rate = read_rate (dir);
-    if (read_sysfs_line (dir, "link_layer", line, sizeof (line)) == 0)
+    if (local_read_line (dir, "link_layer", line, sizeof (line)) == 0)
         p->layer = !strcmp (line, "InfiniBand") ? LAYER_INFINIBAND
                    : !strcmp (line, "Ethernet") ? LAYER_ETHERNET
                                                 : LAYER_OTHER;
     for (size_t i = 0; i < LOCAL_COUNTERS; i++) {
         snprintf (path, sizeof (path), "counters/%s", local_counters[i].file);
-        p->has[i] = read_sysfs_line (dir, path, line, sizeof (line)) == 0
+        p->has[i] = local_read_line (dir, path, line, sizeof (line)) == 0
                     && text_u64 (line, 0, INT64_MAX, &p->counter[i]) == 0;
     }
 }
@@ -223,6 +222,7 @@ static int read_device (int dir, const char *name, struct local_port *v,
 {
     uint64_t guid = read_guid (dir, "node_guid", 0, 19), number;
     struct local_port p, *to;
+    struct pcie pcie;
     struct dirent *e;
     int rc, fd;
     DIR *d;
@@ -232,12 +232,15 @@ static int read_device (int dir, const char *name, struct local_port *v,
         return 0;
     if (rc < 0)
         return -1;
+    pcie_read (dir, &pcie);
     for (rc = 0; rc == 0 && (e = readdir (d));) {
         if (text_u64 (e->d_name, 1, UINT8_MAX, &number) < 0
             || (fd = openat (dirfd (d), e->d_name,
                              O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
             continue;
-        p = (struct local_port){ .port = (unsigned)number, .node_guid = guid };
+        p = (struct local_port){ .port = (unsigned)number,
+                                 .node_guid = guid,
+                                 .pcie = pcie };
         snprintf (p.device, sizeof (p.device), "%.63s", name);
         read_sysfs_port (fd, &p);
         close (fd);
@@ -298,7 +301,7 @@ void local_traffic (const char *sysfs, const struct local_port *p,
             snprintf (path, sizeof (path), format[k], sysfs, p->device,
                       p->port, local_traffic_file[i]);
             t->has[i]
-                = read_sysfs_line (AT_FDCWD, path, line, sizeof (line)) == 0
+                = local_read_line (AT_FDCWD, path, line, sizeof (line)) == 0
                   && text_u64 (line, 0, INT64_MAX, &t->v[i]) == 0;
         }
     }

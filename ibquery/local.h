@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ibquery/pcie.h"
 #include "util/error.h"
 #include "util/rates.h"
 
@@ -60,7 +61,13 @@ struct local_port {
     struct rates rate;
     uint64_t counter[LOCAL_COUNTERS];
     bool has[LOCAL_COUNTERS]; /* the kernel shows it */
+    struct pcie pcie;         /* of the device */
 };
+
+/* Read the first line, without its end, of a small file at the directory `dir`;
+ * what cannot be printed is replaced. Return 0, or -1 if there is none.
+ */
+int local_read_line (int dir, const char *path, char *buf, size_t size);
 
 /* Read the ports below the directory `sysfs` (LOCAL_SYSFS), sorted by device and
  * number, without virtual functions of adapters that are there themselves, or

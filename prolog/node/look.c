@@ -166,6 +166,28 @@ static void look_rate (struct look_result *look, struct look_port *past,
     }
 }
 
+/* Look at the PCIe path of a port's device. */
+static void look_pcie (struct look_result *look, const struct local_port *p)
+{
+    const struct pcie_rate *now = &p->pcie.now, *could = &p->pcie.could;
+    bool narrow = now->lanes < could->lanes;
+    char what[96];
+
+    if (!now->lanes)
+        return;
+    add_figure (look, " '%s PCIe lanes'=%u;;;0;%u '%s PCIe GT/s'=%g;;;0;%g",
+                p->device, now->lanes, could->lanes, p->device, now->mts / 1e3,
+                could->mts / 1e3);
+    if (pcie_bits (now) >= pcie_bits (&p->pcie.able))
+        return;
+    snprintf (what, sizeof (what), "%s PCIe", p->device);
+    look_add (look, narrow ? VERDICT_WARN : VERDICT_OK, what,
+              "%s: PCIe%s%s runs at %s of %s%s", p->device,
+              *p->pcie.address ? " at " : "", p->pcie.address,
+              PCIE_SHOWN (now), PCIE_SHOWN (could),
+              narrow ? "" : ", as idle links may");
+}
+
 /* Whether the port still exists, under this name or another. */
 static bool is_port_present (const struct look_port *past,
                              const struct look_input *in)
@@ -263,6 +285,10 @@ void look_ports (struct look_result *look, struct look_state *state,
     for (size_t i = 0; i < in->n; i++)
         if (in->port[i].layer == LAYER_INFINIBAND)
             add_counters (look, &in->port[i]);
+    for (size_t i = 0; i < in->n; i++)
+        if (in->port[i].layer == LAYER_INFINIBAND
+            && (i == 0 || strcmp (in->port[i].device, in->port[i - 1].device)))
+            look_pcie (look, &in->port[i]);
     if (ports == 0 && look->level == VERDICT_OK)
         look_add (look, VERDICT_UNKNOWN, "none",
                   "no InfiniBand port, and it is not known how many there "

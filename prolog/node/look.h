@@ -15,6 +15,9 @@
  *             succession neither overestimate the rate of errors nor forget
  *             them. A counter that decreased was reset, and has grown from 0. A
  *             counter at its maximum gives no information, which is reported.
+ *   PCIe      An adapter, or a bridge above it, with fewer lanes than both ends
+ *             of the link could use is a WARN. A slower rate is a remark, since
+ *             idle links may slow down.
  *   verdict   The verdict of the newest audit, unless it is old: FAIL and WARN
  *             are taken as they are; UNKNOWN changes nothing.
  *

@@ -171,6 +171,34 @@ static void test_rates (void)
     ok (says (0, FINE), "what is not told is not wrong");
 }
 
+static void test_pcie (void)
+{
+    const struct pcie good = { { 16, 16000 }, { 16, 16000 }, { 16, 16000 }, "" };
+
+    fresh ();
+    port[0].pcie = port[1].pcie = good;
+    ok (says (0, FINE), "PCIe runs as it is able to");
+    ok (strstr (look.perf, " 'mlx5_0 PCIe lanes'=16;;;0;16 "
+                           "'mlx5_0 PCIe GT/s'=16;;;0;16")
+            != NULL,
+        "figures of an adapter, once");
+    port[0].pcie.now.lanes = port[1].pcie.now.lanes = 8;
+    ok (says (0, "WARN: mlx5_0: PCIe runs at 16 GT/s x8 of 16 GT/s x16; 2 of 2 "
+                 "ports active"),
+        "at half its lanes");
+    strcpy (port[0].pcie.address, "0000:0d:00.0");
+    ok (says (0, "WARN: mlx5_0: PCIe at 0000:0d:00.0 runs at 16 GT/s x8 of 16 "
+                 "GT/s x16; 2 of 2 ports active"),
+        "a bridge does");
+    port[0].pcie = good;
+    port[0].pcie.now.mts = 2500;
+    ok (says (0, "OK: mlx5_0: PCIe runs at 2.5 GT/s x16 of 16 GT/s x16, as idle "
+                 "links may; 2 of 2 ports active"),
+        "slowly is a remark");
+    port[0].pcie.able.mts = 2500;
+    ok (says (0, FINE), "the path allows no more");
+}
+
 #define ERRORS(grown, minutes)                                                \
     "WARN: mlx5_0/1 SymbolErrorCounter +" #grown " within " #minutes          \
     " min; 2 of 2 ports active"
@@ -422,6 +450,7 @@ int main (void)
         return 1;
     test_states ();
     test_rates ();
+    test_pcie ();
     test_counters ();
     test_verdict ();
     test_what ();

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "ibquery/pcie.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ibquery/local.h"
+#include "util/text.h"
+
+enum {
+    LINKS_MAX = 16, /* between an adapter and the root */
+    LANES_MAX = 32,
+    MTS_MAX = 256000,
+    MTS_8B10B = 5000,    /* up to this, and then up to the next */
+    MTS_128B130B = 32000,
+};
+
+/* Read one end of a link: `which` is "current" or "max". The kernel writes "8",
+ * and "8 GT/s", "8.0 GT/s PCIe", "Unknown".
+ */
+static void read_link_rate (int dir, const char *device, const char *which,
+                            struct pcie_rate *rate)
+{
+    char path[128], line[64], *end;
+    uint64_t lanes;
+    double gts;
+
+    *rate = (struct pcie_rate){ 0 };
+    snprintf (path, sizeof (path), "%s/%s_link_width", device, which);
+    if (local_read_line (dir, path, line, sizeof (line)) < 0
+        || text_u64 (line, 1, LANES_MAX, &lanes) < 0)
+        return;
+    snprintf (path, sizeof (path), "%s/%s_link_speed", device, which);
+    if (local_read_line (dir, path, line, sizeof (line)) < 0)
+        return;
+    gts = strtod (line, &end);
+    if (end == line || strncmp (end, " GT/s", 5) || !(gts >= 1)
+        || gts > MTS_MAX / 1000)
+        return;
+    rate->lanes = (unsigned)lanes;
+    rate->mts = (unsigned)(gts * 1000 + .5);
+}
+
+double pcie_bits (const struct pcie_rate *rate)
+{
+    double share = rate->mts <= MTS_8B10B      ? 8. / 10
+                   : rate->mts <= MTS_128B130B ? 128. / 130
+                                               : 236. / 256;
+
+    return 1e6 * rate->mts * rate->lanes * share;
+}
+
+char *pcie_format (const struct pcie_rate *rate, char buf[PCIE_TEXT])
+{
+    snprintf (buf, PCIE_TEXT, "%g GT/s x%u", rate->mts / 1e3, rate->lanes);
+    return buf;
+}
+
+/* The name of a device's directory; "" if it cannot be read. */
+static void read_address (int dir, const char *device, char *address)
+{
+    int fd = openat (dir, device, O_PATH | O_CLOEXEC);
+    char self[64], path[4096];
+    const char *name;
+    ssize_t n;
+
+    *address = '\0';
+    if (fd < 0)
+        return;
+    snprintf (self, sizeof (self), "/proc/self/fd/%d", fd);
+    n = readlink (self, path, sizeof (path) - 1);
+    close (fd);
+    if (n <= 0)
+        return;
+    path[n] = '\0';
+    name = strrchr (path, '/');
+    if (name && strlen (name + 1) < PCIE_ADDRESS)
+        text_clean (strcpy (address, name + 1));
+}
+
+/* Above a device stands the port that its link leads to; above that, inside a
+ * switch, the switch's port to the next link, or the root.
+ */
+void pcie_read (int dir, struct pcie *path)
+{
+    char lower[LINKS_MAX * 6 + 16] = "device", upper[sizeof (lower)];
+    struct pcie_rate able, other, now;
+
+    memset (path, 0, sizeof (*path));
+    for (int i = 0; i < LINKS_MAX; i++) {
+        snprintf (upper, sizeof (upper), "%.*s/..", (int)sizeof (upper) - 4,
+                  lower);
+        read_link_rate (dir, lower, "max", &able);
+        read_link_rate (dir, upper, "max", &other);
+        read_link_rate (dir, lower, "current", &now);
+        if (!able.lanes || !other.lanes || !now.lanes)
+            break;
+        able.lanes = able.lanes < other.lanes ? able.lanes : other.lanes;
+        able.mts = able.mts < other.mts ? able.mts : other.mts;
+        if (!path->able.lanes || pcie_bits (&able) < pcie_bits (&path->able))
+            path->able = able;
+        if (!path->now.lanes || pcie_bits (&now) < pcie_bits (&path->now)) {
+            path->now = now;
+            path->could = able;
+            path->address[0] = '\0';
+            if (i > 0)
+                read_address (dir, lower, path->address);
+        }
+        snprintf (lower, sizeof (lower), "%.*s/..", (int)sizeof (lower) - 4,
+                  upper);
+    }
+}
