@@ -62,7 +62,7 @@ AC_DEFUN([PMM_SCOTCH],[
     AS_IF([test $scotch = yes],[AC_CHECK_LIB([scotch],[SCOTCH_contextBindGraph],[:],
       [scotch=no],[-lscotcherr])])
     AS_IF([test "$with_scotch$scotch" = yesno],[AC_MSG_ERROR(
-      [libscotch is missing, needed for pmm map: install libscotch-dev, or configure --without-scotch])])
+      [libscotch is missing, needed for pmm-compare map: install libscotch-dev, or configure --without-scotch])])
     with_scotch=$scotch
   ])
   SCOTCH_LIBS=

@@ -1,40 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm rates: what links carried compared with their nominal rates; without a
- * plan, what switches carried compared with what the edges of their nodes
- * allow; or, without a measurement, what switches and the hosts' halves can
- * carry at most.
- */
+/* pmm rates: what switches and the hosts' halves can carry at most. */
 #include "config.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "compare/throughput/edges.h"
-#include "compare/throughput/measured.h"
 #include "core/rate/across.h"
-#include "core/rate/carry.h"
 #include "pmm/verb.h"
 #include "report/rates.h"
-#include "util/alloc.h"
-
-#define BELOW_MIN .001
 
 static struct rates_words {
-    const char *series, *graph, *hosts;
-    double much;
+    const char *hosts;
     uint64_t seed;
-} given = { .much = .2, .seed = 1 };
+} given = { .seed = 1 };
 
 #define FIELD(name) offsetof (struct rates_words, name)
 static const struct opt options[] = {
-    { "series", 0, "FILE", opt_string, FIELD (series),
-      "what the flows of --plan measured: pairs --plan, --exchange both-ways;"
-      " without a plan: judge switches by their nodes' edges" },
-    { "graph", 0, "TGF", opt_string, FIELD (graph),
-      "the switches of pmm infer, not of a snapshot" },
-    { "below", 0, "SHARE", opt_double, FIELD (much),
-      "what is slow lacks this share of its rate (default: 0.2)",
-      BELOW_MIN, 1 - BELOW_MIN },
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
       "the hosts that could send, " LIST_HELP " (default: all)" },
     { "seed", 0, "N", opt_u64, FIELD (seed),
@@ -42,72 +22,7 @@ static const struct opt options[] = {
     { 0 },
 };
 
-/* Options without an effect are an error. */
-static const struct opt_rule rules[] = {
-    { "plan below graph", OPT_NEEDS, "series" },
-    { "series", OPT_EXCLUDES, "hosts seed" },
-    { "graph", OPT_EXCLUDES, "plan fabric" },
-    { 0 },
-};
-
-/* The last run of exchanges in both directions at once that used the plan, as
- * far as the runs name their method. Pairs that were measured again were
- * measured alone, so such runs do not count.
- */
-static const struct series *choose_run (const struct series_list *list,
-                                        const struct inputs *in)
-{
-    const char *method = plan_method (in->plan);
-    const char *hash = in->fabric->hash;
-    const struct series *s = NULL;
-
-    for (size_t i = 0; i < list->n; i++)
-        if (list->run[i]->test == SERIES_ASYNC_ONE_TO_ONE
-            && (!*list->run[i]->pattern
-                || strcmp (list->run[i]->pattern, method) == 0))
-            s = list->run[i];
-    if (!s)
-        die_input ("%s: no run of exchanges both ways at once by a plan of"
-                   " method %s", given.series, method);
-    if (*s->fabric && strcmp (s->fabric, hash) != 0)
-        die_input ("%s: measured in another fabric (%.64s, this one is %.64s)",
-                   given.series, s->fabric, hash);
-    return s;
-}
-
-static int run_measured (struct inputs *in)
-{
-    struct series_list list = inputs_series (given.series);
-    const struct series *s = choose_run (&list, in);
-    double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
-    struct rates_report r = {
-        .fabric = in->fabric,
-        .much = given.much,
-        .length = s->length[s->nlengths - 1],
-        .complete = s->complete,
-    };
-    struct carry *carry = NULL;
-    struct rates_switch *sw;
-    int status;
-
-    if (measured_rates (s, in->ps, in->plan, rate, &fault) == 0)
-        carry = carry_make (in->ps, in->plan, rate, given.much, &fault);
-    if (!carry)
-        error_prefix (&fault, "%s", given.series);
-    r.carry = need (carry);
-    r.sw = sw = need (
-        rates_switches (in->fabric, in->ps, &r.nswitches, &fault));
-    need_ok ((in->json ? rates_json : rates_text) (&r, inputs_output (in),
-                                                   &fault));
-    status = exit_status (rates_status (&r));
-    carry_destroy (carry);
-    free (sw);
-    free (rate);
-    series_list_clear (&list);
-    return status;
-}
-
-static int run_nominal (struct inputs *in)
+static int run_rates (struct inputs *in)
 {
     struct rates_report r = { .fabric = in->fabric };
     struct rates_switch *sw;
@@ -130,107 +45,9 @@ static int run_nominal (struct inputs *in)
     return EXIT_OK;
 }
 
-/*
- * Switches by their nodes' edges
- */
-
-static uint32_t find_in_fabric (const void *of, const char *name)
-{
-    return fabric_find_endpoint (of, name);
-}
-
-static void name_in_fabric (const void *of, uint32_t at, char name[EDGES_NAME])
-{
-    const struct fabric *f = of;
-
-    snprintf (name, EDGES_NAME, "%s", f->node[at].name);
-}
-
-/* The switch of each endpoint. */
-static uint32_t *switches_of_fabric (const struct fabric *f)
-{
-    uint32_t *at = xarray (f->nendpoints, sizeof (*at));
-
-    for (uint32_t e = 0; e < f->nendpoints; e++) {
-        uint32_t far = fabric_far_port (f, f->endpoint[e].port);
-        uint32_t node = far == FABRIC_NONE ? far : f->port[far].node;
-
-        at[e] = node != FABRIC_NONE && f->node[node].type == NODE_SWITCH
-                    ? node : EDGES_NONE;
-    }
-    return at;
-}
-
-static uint32_t find_in_graph (const void *of, const char *name)
-{
-    return topology_find (of, name);
-}
-
-static void name_in_graph (const void *of, uint32_t at, char name[EDGES_NAME])
-{
-    topology_name (of, at, name, EDGES_NAME);
-}
-
-/* The switch of each node with one edge alone. Switches come after nodes. */
-static uint32_t *switches_of_graph (const struct topology_model *m)
-{
-    uint32_t *at = xarray (m->nnodes, sizeof (*at));
-    struct csr edges = topology_edges (m, 0);
-
-    for (uint32_t v = 0; v < m->nnodes; v++) {
-        const uint32_t *of = edges.v + edges.start[v];
-
-        at[v] = of + 1 == edges.v + edges.start[v + 1] ? m->edge[*of].b : 0;
-        if (at[v] < m->nnodes)
-            at[v] = EDGES_NONE;
-    }
-    csr_clear (&edges);
-    return at;
-}
-
-static int run_edges (struct inputs *in)
-{
-    struct series_list list = inputs_series (given.series);
-    struct topology_model *m = NULL;
-    struct edges_topology topology;
-    uint32_t *at;
-    struct edges e;
-    int status;
-
-    if (given.graph) {
-        m = inputs_graph (given.graph);
-        at = switches_of_graph (m);
-        topology = (struct edges_topology){ m, find_in_graph, at,
-                                            name_in_graph };
-    } else {
-        inputs_fabric (in);
-        at = switches_of_fabric (in->fabric);
-        topology = (struct edges_topology){ in->fabric, find_in_fabric, at,
-                                            name_in_fabric };
-    }
-    if (edges_make (&e, &list, &topology, given.much, &fault) < 0)
-        need_ok (error_prefix (&fault, "%s", given.series));
-    need_ok ((in->json ? edges_json : edges_text) (
-        &e, inputs_output (in), &fault));
-    status = exit_status (e.status);
-    edges_clear (&e);
-    free (at);
-    topology_destroy (m);
-    series_list_clear (&list);
-    return status;
-}
-
-static int run_rates (struct inputs *in)
-{
-    if (given.series && !in->plan)
-        return run_edges (in);
-    inputs_fabric (in);
-    return in->plan ? run_measured (in) : run_nominal (in);
-}
-
 const struct verb verb_rates = {
-    .group = VERBS_COMPARE, .name = "rates",
-    .help = "what links carried, and their nominal rates",
-    .may = TAKES_FABRIC | TAKES_PLAN | TAKES_JSON | TAKES_OUTPUT,
-    .options = options, .given = &given, .rules = rules, .run = run_rates,
+    .group = VERBS_FABRIC, .name = "rates",
+    .help = "what switches, and the halves of hosts, can carry at most",
+    .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
+    .options = options, .given = &given, .run = run_rates,
 };

@@ -4,18 +4,15 @@
  */
 #include "config.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "core/judge/verdict.h"
 #include "ibquery/compare/cabling.h"
 #include "pmm/verb.h"
 #include "report/page/page.h"
 #include "report/report.h"
-#include "util/alloc.h"
 #include "util/json.h"
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
 #include "prolog/slurm/accounting.h"
@@ -28,7 +25,6 @@ static struct report_words {
     int64_t since; /* 0: not given */
     bool sacct, html;
     const char *cabling, *counters;
-    struct strings series;
 } given;
 
 /* "12h", "7d": a time before now. Return -1 if it is not one. */
@@ -88,8 +84,6 @@ static int opt_since (void *field, const char *value, struct error *err)
 
 #define FIELD(name) offsetof (struct report_words, name)
 static const struct opt options[] = {
-    { "series", 0, "FILE", opt_append, FIELD (series),
-      "show matrices of pairs, with or without a verdict" },
     { "sacct", 0, NULL, opt_true, FIELD (sacct),
       "summarise the comments of jobs" },
     { "since", 0, "TIME", opt_since, FIELD (since),
@@ -141,50 +135,9 @@ static int report_job_history (struct inputs *in)
 }
 #endif
 
-static struct verdict *read_verdict (struct inputs *in, const char *path)
-{
-    FILE *fp = need (file_open_input (path, &fault));
-    struct verdict *v;
-
-    inputs_fabric (in);
-    v = need (verdict_read (fp, path, fabric_network (in->fabric), &fault));
-    file_close_input (fp);
-    return v;
-}
-
 /*
  * The page
  */
-
-/* The file of that name in the directory, NULL if it has none. */
-static char *file_of (const char *dir, const char *name)
-{
-    char *path = xasprintf ("%s/%s", dir, name);
-
-    if (access (path, F_OK) == 0)
-        return path;
-    free (path);
-    return NULL;
-}
-
-/* A verdict, or the directory that pmm-probe --output or --pmm-output left, the
- * rest of which goes into the page.
- */
-static struct verdict *read_output (struct inputs *in)
-{
-    const char *path = in->operand[0];
-    char *verdict = inputs_file (path, "verdict.json");
-    char *plan = file_of (path, "plan.json");
-    char *samples = file_of (path, "samples.json");
-    struct verdict *v = read_verdict (in, verdict);
-
-    if (plan && !in->plan)
-        inputs_plan (in, plan, samples);
-    free (verdict);
-    free (plan);
-    free (samples);
-    return v;
-}
 
 #ifdef HAVE_LEDGER
 /* The past of a verdict's suspects; NULL without -L. */
@@ -206,83 +159,15 @@ static json_t *read_suspect_history (struct inputs *in, const struct verdict *v)
 }
 #endif
 
-#ifdef HAVE_COMPARISON
-/* Tenths of a ns, null if it is not known. */
-static json_t *tenths_json (double ns)
-{
-    return isfinite (ns) ? json_integer (llround (10 * ns)) : json_null ();
-}
-
-/* As report/page/matrix.js reads it: of each length a list of a, b, time,
- * deviation.
- */
-static json_t *matrix_json (const struct series *s, const char *path)
-{
-    const char *slash = strrchr (path, '/');
-    enum series_stat stat = series_stat_known (s, SERIES_MEDIAN);
-    bool deviates = series_stat_known (s, SERIES_SD) == SERIES_SD;
-    json_t *labels = xcheck (json_array ());
-    json_t *lengths = xcheck (json_array ());
-    json_t *values = xcheck (json_array ());
-    json_t *list = NULL;
-
-    for (uint32_t i = 0; i < s->nprocesses; i++)
-        json_add (labels, json_string (s->process[i].label));
-    for (size_t i = 0; i < s->npairs; i++) {
-        const struct series_row *r = &s->row[i];
-
-        if (!list || r->length != s->row[i - 1].length) {
-            list = xcheck (json_array ());
-            json_add (values, list);
-            json_add (lengths, json_integer ((json_int_t)r->length));
-        }
-        json_add (list, json_integer (r->a));
-        json_add (list, json_integer (r->b));
-        json_add (list, tenths_json (series_measured (r) ? r->time_ns[stat]
-                                                         : NAN));
-        json_add (list, tenths_json (deviates && series_measured (r)
-                                         ? r->time_ns[SERIES_SD] : NAN));
-    }
-    return json_pack ("{s:s, s:s, s:b, s:o, s:o, s:o}", "name",
-                      SHOWN (slash ? slash + 1 : path), "stat",
-                      series_stat_names[stat], "deviation", deviates,
-                      "labels", labels, "lengths", lengths, "values", values);
-}
-
-static json_t *read_report_series (void)
-{
-    json_t *all = given.series.n > 0 ? xcheck (json_array ()) : NULL;
-
-    for (size_t i = 0; i < given.series.n; i++) {
-        struct series_list list = inputs_series (given.series.v[i]);
-        const struct series *s = series_list_pairs (&list);
-
-        if (!s)
-            die_input ("%s: no run of pairs", given.series.v[i]);
-        json_add (all, matrix_json (s, given.series.v[i]));
-        series_list_clear (&list);
-    }
-    return all;
-}
-#else
-static json_t *read_report_series (void)
-{
-    if (given.series.n > 0)
-        die_input ("--series: this pmm was built without what compares with "
-                   "other programs");
-    return NULL;
-}
-#endif
-
 static int report_page (struct inputs *in)
 {
-    struct verdict *v = in->noperands > 0 ? read_output (in) : NULL;
+    struct verdict *v = inputs_result (in, in->operand[0]);
     struct cabling *cabling = NULL;
     struct counters *counters = NULL;
     struct page page;
-    int status = EXIT_OK;
+    int status;
 
-    if (given.cabling && v) {
+    if (given.cabling) {
         FILE *fp = need (file_open_input (given.cabling, &fault));
 
         cabling = need (cabling_read (in->fabric, fp, given.cabling, &fault));
@@ -295,14 +180,11 @@ static int report_page (struct inputs *in)
         .ps = in->ps, .plan = in->plan, .samples = in->samples,
         .baseline = in->base,
         .cabling = cabling, .counters = counters,
-        .history = v ? read_suspect_history (in, v) : NULL,
-        .series = read_report_series (),
+        .history = read_suspect_history (in, v),
     };
     need_ok (page_write (&page, inputs_output (in), &fault));
-    if (v)
-        status = exit_status (v->status);
+    status = exit_status (v->status);
     json_decref (page.history);
-    json_decref (page.series);
     counters_destroy (counters);
     cabling_destroy (cabling);
     verdict_destroy (v);
@@ -311,7 +193,7 @@ static int report_page (struct inputs *in)
 
 static int report_verdict (struct inputs *in)
 {
-    struct verdict *v = read_verdict (in, in->operand[0]);
+    struct verdict *v = inputs_verdict (in, in->operand[0]);
     int status;
 
     report_text (v, in->fabric, inputs_output (in));
@@ -321,11 +203,11 @@ static int report_verdict (struct inputs *in)
 }
 
 static const struct opt_rule rules[] = {
-    { NULL, OPT_NEEDS, "VERDICT series sacct" },
+    { NULL, OPT_NEEDS, "VERDICT sacct" },
     { "sacct", OPT_EXCLUDES, "VERDICT fabric html" },
     { "samples", OPT_NEEDS, "plan" },
     { "json since", OPT_NEEDS, "sacct" },
-    { "plan baseline ledger series cabling counters", OPT_NEEDS, "html" },
+    { "plan baseline ledger cabling counters", OPT_NEEDS, "html" },
     { 0 },
 };
 

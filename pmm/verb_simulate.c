@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef HAVE_COMPARISON
-#include "compare/throughput/measured.h"
-#endif
-#include "core/rate/across.h"
-#include "core/rate/carry.h"
 #include "core/samples/simulate.h"
 #include "ibquery/snapshot.h"
 #include "ibquery/spread.h"
@@ -24,18 +19,16 @@ enum {
     SPREAD_SEED = 1,
     BUSY_SEED = 1 << 20,
     NOISE_SEED = 1 << 21,
-    MESSAGE = 1 << 20, /* bytes per message of a flow */
 };
 
 #define LATENCY_MAX_NS 1e9
 #define HOST_NS 400.0
 #define SWITCH_NS 150.0
 #define LOOPBACK_NS 600.0
-#define GBPS_MAX 1e5
 
 static struct simulate_words {
     const char *latency, *noise, *outliers, *busy;
-    struct strings slow, oneway, slow_switch, slow_host, misroute, rate;
+    struct strings slow, oneway, slow_switch, slow_host, misroute;
     double spread, loopback;
     int repeats;
     uint64_t seed;
@@ -55,8 +48,6 @@ static const struct opt options[] = {
       "make a host's software slower: its round trips and loopback" },
     { "misroute", 0, "SWITCH:HOST=PORT", opt_append, FIELD (misroute),
       "plant a wrong route: the switch sends HOST's messages through PORT" },
-    { "rate", 0, "LINK=GBPS", opt_append, FIELD (rate),
-      "make a link carry no more than this, for a plan of flows" },
     { "spread", 0, "NS", opt_double, FIELD (spread),
       "make each cable longer by up to NS" },
     { "busy", 0, "SHARE:P:NS", opt_string, FIELD (busy),
@@ -399,7 +390,7 @@ static void set_service_level (const struct inputs *in,
     opts->messages = adaptive ? 1 : SAMPLE_TIMES_AGAIN;
 }
 
-static void run_probes (struct inputs *in)
+static int run_simulate (struct inputs *in)
 {
     static const double max[] = { 1, LATENCY_MAX_NS };
     struct simulate_options opts = {
@@ -414,8 +405,8 @@ static void run_probes (struct inputs *in)
     struct samples *samples;
     struct truth t = { 0 };
 
-    if (given.rate.n > 0)
-        die_input ("--rate needs a plan of flows: pmm plan --throughput");
+    if (plan_rules (plan_method (in->plan))->flows)
+        die_input ("a plan of flows: pmm-compare simulate takes these");
     if (given.outliers && parse_numbers (given.outliers, max, 2, outliers) < 0)
         die_input ("--outliers %.80s: expected SHARE:NS", given.outliers);
     opts.outlier_share = outliers[0];
@@ -444,60 +435,6 @@ static void run_probes (struct inputs *in)
     free (t.host);
     free (t.loopback);
     noise_destroy (t.noise);
-}
-
-#ifdef HAVE_COMPARISON
-/* LINK=GBPS: the true rate of the link. */
-static void set_rate (const struct fabric *f, const char *word, double *rate)
-{
-    double gbps;
-    char *name
-        = split_option ("rate", "LINK=GBPS", word, 1e-6, GBPS_MAX, &gbps);
-    uint32_t link = fabric_find_link (f, name);
-
-    if (link == FABRIC_NONE)
-        die_input ("--rate %.80s: no such link", word);
-    rate[link] = gbps * 1e9;
-    free (name);
-}
-
-/* The series of max-min fair rates. */
-static void run_flows (struct inputs *in)
-{
-    double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
-    double *link = across_rates (in->ps);
-    struct series *s;
-
-    if (given.latency || given.outliers || given.busy || given.slow.n > 0
-        || given.oneway.n > 0 || given.slow_switch.n > 0
-        || given.slow_host.n > 0 || given.misroute.n > 0 || given.noise
-        || given.spread > 0)
-        die_input ("the plan is of flows, which have no latency: --rate "
-                   "alone can be combined with it");
-    if (!across_known (in->ps))
-        die_input ("the snapshot has no link's width and speed, which flows "
-                   "could have");
-    for (size_t i = 0; i < given.rate.n; i++)
-        set_rate (in->fabric, given.rate.v[i], link);
-    need_ok (carry_simulate (in->ps, in->plan, link, rate, &fault));
-    s = need (measured_series (in->ps, in->plan, rate, MESSAGE, &fault));
-    need_ok (series_write (s, inputs_output (in), &fault));
-    series_destroy (s);
-    free (rate);
-    free (link);
-}
-#endif
-
-static int run_simulate (struct inputs *in)
-{
-    if (!plan_rules (plan_method (in->plan))->flows)
-        run_probes (in);
-    else
-#ifdef HAVE_COMPARISON
-        run_flows (in);
-#else
-        die_input ("a plan of flows, which this pmm was built without");
-#endif
     return EXIT_OK;
 }
 

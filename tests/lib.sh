@@ -91,7 +91,7 @@ unset signals_reset
 
 srcdir=${srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
 builddir=${builddir:-$srcdir/build}
-PATH=$builddir/pmm:$builddir/probe:$builddir/tests/emu:$builddir/compare/exchange:$builddir/compare/mpi:$PATH
+PATH=$builddir/pmm:$builddir/probe:$builddir/tests/emu:$builddir/compare/cmd:$builddir/compare/exchange:$builddir/compare/mpi:$PATH
 PATH=$PATH:$builddir/prolog/test:/usr/sbin:/sbin
 test_user=${PMM_TEST_USER:-nobody}
 workdir='' fabric='' nodes='' mpi='' emu=''

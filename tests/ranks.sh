@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Ranks for pmm map, sourced by tests and bench/map-mpi: a job of 16 nodes in an
+# Ranks for pmm-compare map, sourced by tests and bench/map-mpi: a job of 16 nodes in an
 # 8-port 3-tree, and who talks to whom among 64 ranks.
 
 # A job as a busy cluster has nodes free: in 7 of the 8 pods

@@ -60,6 +60,10 @@ is "$(while read -r program lines; do
         docs/security.md | tr -d , | sed -E 's|^spank|spank/&|
             s|^pmm-probe|probe/&|; s|^pmm |pmm/&|
             s|^pmm-.*|prolog/&|'))" "" "how much is linked is what security.md says"
+is "$(for program in pmm/pmm probe/pmm-probe prolog/pmm-epilogslurmctld \
+    prolog/pmm-prolog spank/spank_pmm.so; do
+    "$srcdir/tests/linked" -f "$builddir/$program" | grep '^compare/'
+done)" "" "... and nothing of what compares with other programs"
 
 make -s -C "$builddir" install-docDATA install-docsDATA install-benchdocDATA \
     DESTDIR="$workdir/installed" >"$workdir/out" 2>&1

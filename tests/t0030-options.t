@@ -7,7 +7,7 @@
 # pmm.conf has all keys.
 
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-compare-probe pmm-emu
+need pmm pmm-compare pmm-probe pmm-compare-probe pmm-emu
 workdir
 echo 'FailExces = 3' >"$workdir/conf"
 
@@ -50,8 +50,8 @@ compare ()
 }
 
 everywhere="--help --version --output --fabric --conf --json"
-like "$(pmm --help | verbs)" "series" "pmm --help lists the verbs"
-"$srcdir/man/options.sh" pmm >"$workdir/options"
+like "$(pmm --help | verbs)" "report" "pmm --help lists the verbs"
+"$srcdir/man/options.sh" pmm pmm-compare >"$workdir/options"
 is "$(awk -F'\t' 'NR == FNR { is[$1]; next } $1 in is' "$workdir/options" \
     "$srcdir/man/options" | diff - "$workdir/options")" "" \
     "man/options is what --help says; else: make options"
@@ -71,7 +71,7 @@ done | sort -u | xargs awk -F'\t' '
     }
     { gsub (/\\f./, ""); gsub (/\\-/, "-") }
     /^\.(Verbs?|Opt|Options)( |$)/ { print FILENAME ": " $0 }
-    /^\.SH / { verb = /OPTIONS/ ? "pmm" : "" }
+    /^\.SH / { verb = !/OPTIONS/ ? "" : FILENAME ~ /pmm-compare.1/ ? "pmm-compare" : "pmm" }
     /^\.SS / && (at = substr ($0, 6, index ($0, " [option]") - 6)) in page {
         if (index (FILENAME, page[at] ".1"))
             found[at]
@@ -132,7 +132,10 @@ pmm simulate -o
 pmm solve -o
 pmm judge -o
 pmm confirm -o
-pmm export -o" "who has no --json"
+pmm-compare plan -o
+pmm-compare simulate -o
+pmm-compare report -o
+pmm-compare export -o" "who has no --json"
 is "$(awk -F'\t' '$3 == "format" && $4 ~ /^[a-z]*\|?[a-z]*$/ ||
     $5 ~ /\[[^]]*[^]0-9x-][^]]*\]/ || $5 ~ /not given|absent/' \
     "$srcdir/man/options")" "" "--format has a choice; defaults are in parentheses"
@@ -197,8 +200,8 @@ given ()
         sentence="${BASH_REMATCH[2]} is missing: there is only ${BASH_REMATCH[1]}"
     # shellcheck disable=SC2086
     said="$($verb$words 2>&1) $?"
-    # pmm export: another sentence may come first
-    [ "$said" = "$verb: $sentence 2" ] || [[ $verb == "pmm export" &&
+    # pmm-compare export: another sentence may come first
+    [ "$said" = "$verb: $sentence 2" ] || [[ $verb == "pmm-compare export" &&
         $said =~ (needs|with)\ .*\ 2$ ]] ||
         echo "$verb$words: not: $sentence"
 }
@@ -249,19 +252,24 @@ for words in "" "fabric " "fabric generate " "ledger " "policy "; do
     ok $? "... $out"
 done
 # What the last release had says what to use instead.
-sed -nE '/ gone\[\] = /,/^};/s/^ *\{ "([^"]*)", (NULL|"([^"]*)"), .*/\1|\3/p' \
-    "$srcdir/pmm/main.c" >"$workdir/gone"
+while read -r program main; do
+    sed -nE '/ gone\[\] = /,/^};/s/^ *\{ "([^"]*)", (NULL|"([^"]*)"), .*/\1|\3/p' \
+        "$srcdir/$main" | sed "s/^/$program /"
+done >"$workdir/gone" <<EOF
+pmm pmm/main.c
+pmm-compare compare/cmd/main.c
+EOF
 like "$(<"$workdir/gone")" '|' "there are options that are gone"
 while IFS='|' read -r verb option; do
     # shellcheck disable=SC2086
     for given in ${option:+"--$option" "--${option/=/ }"} ''; do
         [[ $given || ! $option ]] || continue
         # shellcheck disable=SC2086
-        like "$(pmm $verb $given 2>&1) $?" "^pmm [a-z ]*: .* is gone: .* 2\$" \
-            "pmm $verb $given"
+        like "$($verb $given 2>&1) $?" \
+            "^pmm[a-z -]*: (.* is gone|moved): .* 2\$" "$verb $given"
     done
     [ ! "$option" ] ||
-        is "$(awk -F'\t' -v v="pmm $verb" -v o="${option%=*}" -v x="${option#*=}" '
+        is "$(awk -F'\t' -v v="$verb" -v o="${option%=*}" -v x="${option#*=}" '
             $1 == v && $3 == o && (o == x || "|" $4 "|" ~ "[|]" x "[|]")' \
             "$workdir/options")" "" "... which is so"
 done <"$workdir/gone"
@@ -283,9 +291,9 @@ EOF
 # Completion, in shells on a terminal: what is typed, with tabs, and what is run.
 typed='pmm fabr	rea	--publ	 --ti	5
 pmm fabric generate fat-tree --routing dm	 --lm	3
-pmm infer lat --format d	
-pmm infer --format=d	
-pmm help pla	--me	pm	
+pmm-compare infer lat --format d	
+pmm-compare infer --format=d	
+pmm report --colo	alw	
 pmm help ledger tr	
 pmm-compare-probe pai	 --for	fi	
 pmm judge -f sam	 --plan sam	
@@ -293,9 +301,9 @@ pmm-emu --sock	sa
 '
 expected='pmm fabric read --publish --timeout 5
 pmm fabric generate fat-tree --routing dmodk --lmc 3
-pmm infer lat --format dot
-pmm infer --format dot
-pmm help plan --method pmm
+pmm-compare infer lat --format dot
+pmm-compare infer --format dot
+pmm report --color always
 pmm help ledger trend
 pmm-compare-probe pairs --format fit
 pmm judge -f sample --plan sample
@@ -312,7 +320,7 @@ complete_in ()
 }
 cat >"$workdir/rc" <<'EOF'
 PS1='$ '
-for program in pmm pmm-probe pmm-compare-probe pmm-emu; do
+for program in pmm pmm-compare pmm-probe pmm-compare-probe pmm-emu; do
     eval "$program () { case \"\$*\" in *--help) command $program \"\$@\" ;;
         *) echo ran: $program \"\$@\" ;; esac; }"
 done

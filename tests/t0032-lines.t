@@ -146,7 +146,7 @@ mkdir given
         pmm simulate -f fabric.pmm --plan plan.json --noise 20 -o $name.json
     done
     eight="h[0001-0008]"
-    pmm plan -f fabric.pmm --hosts "$eight" --method one-factor -o pairs.json
+    pmm-compare plan one-factor -f fabric.pmm --hosts "$eight" -o pairs.json
     for name in series yesterday today; do
         pmm simulate -f fabric.pmm --plan pairs.json --noise 20 -o s.json
         pmm solve -f fabric.pmm --plan pairs.json --samples s.json --pairs \

@@ -153,7 +153,7 @@ ok "$([ -s page.pdf ] && [ -s small.png ]; echo $?)" "it is printed"
 
 # Of all pairs: those of the check are computed in the page, by the links' sums.
 pmm solve -f fabric --plan plan --samples out/samples.json --pairs -o pairs
-pmm report --html --series pairs -f fabric --baseline base out -o all.html
+pmm-compare report --series pairs -f fabric --baseline base out -o all.html
 browse all.html >said <<'X'
 size 1280 900
 wait document.body.dataset.ready
@@ -179,8 +179,8 @@ is "$(<said)" '["by the baseline", "this check", "pairs", "this check \u2212 by 
 2
 console 0
 requests 0' "the matrix of all pairs, computed, is that of pmm solve --pairs"
-if pmm series --help >/dev/null 2>&1; then
-    pmm report --html --series pairs --series pairs >series.html
+if pmm-compare series --help >/dev/null 2>&1; then
+    pmm-compare report --series pairs --series pairs >series.html
     ok $? "matrices without a verdict"
     browse series.html >said <<'X'
 size 400 800
@@ -207,7 +207,7 @@ requests 0' "are a page of their own"
                     { min: ., p25: ., median: ., p75: ., max: ., mean: .,
                       sd: 100 }) }] }' >"series$more"
     done
-    pmm report --html --series series0 --series series50 >series.html
+    pmm-compare report --series series0 --series series50 >series.html
     browse series.html >said <<'X'
 size 1280 900
 wait document.body.dataset.ready

@@ -9,7 +9,7 @@ need pmm jq
 workdir
 cd "$workdir" || exit 1
 
-pmm pattern by-host --processes 16 --hosts 4 >out
+pmm-compare pattern by-host --processes 16 --hosts 4 >out
 ok $? "16 processes in 4 hosts"
 diff - out >&2 <<'END'
 by-host: 16 processes, 4 hosts, 12 steps, then the same with roles swapped
@@ -33,7 +33,7 @@ END
 ok $? "... their steps, host by host"
 
 # pairs PATTERN OPTION...: how often each ordered pair comes, in all steps
-pairs () { pmm pattern "$@" --json | jq -c '[.steps[][] | join ("-")]'; }
+pairs () { pmm-compare pattern "$@" --json | jq -c '[.steps[][] | join ("-")]'; }
 is "$(pairs one-factor -n 7 | jq -c '[length, (unique | length)]')" '[42,42]' \
     "one-factor: every ordered pair of 7 once"
 is "$(pairs all-to-all -n 7 | jq -c '[length, (unique | length)]')" \
@@ -42,14 +42,16 @@ is "$(pairs one-factor --seed 4 | jq -c sort)" \
     "$(pairs one-factor | jq -c sort)" "a seed changes the order alone"
 [[ $(pairs one-factor --seed 4) != "$(pairs one-factor)" ]]
 ok $? "... and does so"
-is "$(pmm pattern -o list && wc -l <list)" 9 "a list of the patterns"
-pmm pattern >/dev/full 2>err
+is "$(pmm-compare pattern -o list && wc -l <list)" 9 "a list of the patterns"
+pmm-compare pattern >/dev/full 2>err
 is $? 3 "... that cannot be written: $(<err)"
 
 pmm fabric generate fat-tree --ports 8 --levels 3 -o fabric
 hosts='h[0001-0012,0065-0070]'
 for method in pmm one-factor bisection by-host by-host-bisection one-to-one; do
-    pmm plan -f fabric --hosts "$hosts" --method "$method" -o "$method" &&
+    make=(pmm-compare plan "$method")
+    [[ $method != pmm ]] || make=(pmm plan)
+    "${make[@]}" -f fabric --hosts "$hosts" -o "$method" &&
         pmm plan -f fabric --check "$method"
     ok $? "a plan by $method, which the checker finds sound"
     pmm simulate -f fabric --plan "$method" --latency random:100:900 \
@@ -72,7 +74,7 @@ is "$(latencies one-factor.solution | wc -l)" 153 "they have all 153 pairs"
 is "$(latencies one-factor.solution)" "$(latencies pmm.solution)" \
     "without noise they find the same latency of every pair"
 
-pmm plan -f fabric --hosts "$hosts" --method one-factor --shuffle --seed 3 \
+pmm-compare plan one-factor -f fabric --hosts "$hosts" --shuffle --seed 3 \
     -o shuffled
 is "$(jq -c '[.rounds[][] | [.a, .b] | sort] | sort' shuffled)" \
     "$(jq -c '[.rounds[][] | [.a, .b] | sort] | sort' one-factor)" \
@@ -95,16 +97,15 @@ refuse ()
     is $? 2 "${*:2}: exit 2"
     like "$(<err)" "$1" "... and why"
 }
-refuse 'not a pattern' pmm pattern two-factor
-refuse '2 to 65535' pmm pattern ring -n 1
-refuse 'hosts 1 to as many' pmm pattern ring -n 4 --hosts 5
-refuse 'hosts 1 to as many' pmm pattern ring -n 4 --hosts 0
-refuse '--json needs PATTERN' pmm pattern --json
-refuse 'at most are printed' pmm pattern all-to-all -n 65535
-refuse 'no schedule' pmm plan -f fabric --method star
-refuse "'two-factor' is not pmm" pmm plan -f fabric --method two-factor
-refuse '--shuffle needs --method PATTERN' pmm plan -f fabric --shuffle
-refuse 'more than 0' pmm plan -f fabric --method by-host --extra-rounds 1
+refuse 'not a pattern' pmm-compare pattern two-factor
+refuse '2 to 65535' pmm-compare pattern ring -n 1
+refuse 'hosts 1 to as many' pmm-compare pattern ring -n 4 --hosts 5
+refuse 'hosts 1 to as many' pmm-compare pattern ring -n 4 --hosts 0
+refuse '--json needs PATTERN' pmm-compare pattern --json
+refuse 'at most are printed' pmm-compare pattern all-to-all -n 65535
+refuse 'no schedule' pmm-compare plan star -f fabric
+refuse 'two-factor is not a pattern' pmm-compare plan two-factor -f fabric
+refuse 'PATTERN is missing' pmm-compare plan -f fabric
 [[ ! -e never ]]
 ok $? "... and nothing was written"
 

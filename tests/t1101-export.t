@@ -16,15 +16,15 @@ pmm plan -f fabric --hosts "$hosts" -o plan
 pmm simulate -f fabric --plan plan -o samples
 pmm solve -f fabric --plan plan --samples samples --pairs -o solution
 
-pmm export --format clusterkit -f fabric --plan plan -o lines
+pmm-compare export --format clusterkit -f fabric --plan plan -o lines
 ok $? "a plan for ClusterKit"
 is "$(<lines)" "$(jq -r '.rounds | to_entries[] | .key as $round | .value[]
     | "\($round + 1) \(.a) \(.b)"' plan)" "... its rounds, a line a pair"
 
-is "$(pmm export --format loggopsim --series solution --overhead 100)" \
+is "$(pmm-compare export --format loggopsim --series solution --overhead 100)" \
     "-L $(jq '[.pairs[].rtt_ns / 2] | sort | .[length / 2 | floor]
         | . - 200 | round' solution) -o 100" "LogGOPSim's options"
-pmm export --format loggopsim-pairs --series solution --order nodes -o pairs
+pmm-compare export --format loggopsim-pairs --series solution --order nodes -o pairs
 ok $? "... of all pairs"
 is "$(wc -l <pairs) $(head -1 pairs | wc -w)" '16 16' \
     "... a matrix of as many as there are hosts"
@@ -35,13 +35,13 @@ is "$(awk "NR == $row { print \$$column }" pairs)" \
     "$(jq '.pairs[] | select (([.a, .b] | sort) == ["h0002", "h0024"])
         | .rtt_ns / 2 | round' solution)" "... with half of the round trips"
 
-is "$(pmm export --format scotch-tleaf -f fabric)" \
+is "$(pmm-compare export --format scotch-tleaf -f fabric)" \
     "$(printf 'tleaf\t3\t8 2\t4 2\t4 2')" \
     "a fabric as a tree: 8 pods of 4 leaves of 4 hosts"
-is "$(pmm export --format scotch-tleaf --series solution)" \
+is "$(pmm-compare export --format scotch-tleaf --series solution)" \
     "$(printf 'tleaf\t3\t2 300\t2 300\t4 800')" \
     "the same of a job, by its latencies"
-pmm export --format scotch-deco --series solution -o deco
+pmm-compare export --format scotch-deco --series solution -o deco
 ok $? "a job as it is"
 if type -P atst >/dev/null; then
     like "$(atst deco)" 'nbr=16.*max=1400' "... which Scotch finds good"
@@ -64,20 +64,20 @@ jq -c '{kind: "series", version, test: "one_to_one", pattern: "one-factor",
         as $pairs
     | $run + {pairs: $pairs}, $run + {pattern: "one-factor-again",
         pairs: $pairs[:1]}' solution >series
-is "$(wc -l <series) $(pmm export --format loggopsim --series series)" \
-    "2 $(pmm export --format loggopsim --series solution)" \
+is "$(wc -l <series) $(pmm-compare export --format loggopsim --series series)" \
+    "2 $(pmm-compare export --format loggopsim --series solution)" \
     "pairs that were measured again, alone, are not the series"
-is "$(pmm infer series --format tgf)" "$(pmm infer solution --format tgf)" \
+is "$(pmm-compare infer series --format tgf)" "$(pmm-compare infer solution --format tgf)" \
     "... nor what a topology is inferred of"
-pmm series solution --format parus -o text
-is "$(pmm export --format loggopsim --series text_min.txt)" \
-    "$(pmm export --format loggopsim --series solution)" \
+pmm-compare series solution --format parus -o text
+is "$(pmm-compare export --format loggopsim --series text_min.txt)" \
+    "$(pmm-compare export --format loggopsim --series solution)" \
     "a matrix of PARUS, which has one statistic alone"
 
 # refuse REASON OPTION...
 refuse ()
 {
-    pmm export "${@:2}" -o never 2>err
+    pmm-compare export "${@:2}" -o never 2>err
     is $? 2 "${*:2}: exit 2"
     like "$(<err)" "$1" "... and why"
 }
@@ -98,15 +98,15 @@ refuse '--stat needs --series FILE' --format scotch-deco -f fabric --stat min
 refuse '--overhead needs --format loggopsim' --format scotch-deco -f fabric \
     --overhead 5
 refuse '--eps needs --format scotch-tleaf' --format scotch-deco -f fabric --eps .1
-refuse '^pmm export: --length needs --series FILE$' --format scotch-deco \
+refuse '^pmm-compare export: --length needs --series FILE$' --format scotch-deco \
     -f fabric --length 8
 [[ ! -e never ]]
 ok $? "... and nothing was written"
 jq -c '.pairs |= .[:-1]' solution >less
-is "$(pmm export --format loggopsim-pairs --series less 2>err)" "" \
+is "$(pmm-compare export --format loggopsim-pairs --series less 2>err)" "" \
     "a pair that is not known: nothing of the others is written"
 like "$(<err)" 'is not known' "... and why"
-pmm export --format scotch-tleaf -f fabric -o never --order none/order 2>err
+pmm-compare export --format scotch-tleaf -f fabric -o never --order none/order 2>err
 is "$? $(ls never 2>&1 | grep -c 'No such')" "3 1" \
     "an order that cannot be written: exit 3, and nothing is"
 

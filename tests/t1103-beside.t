@@ -20,7 +20,9 @@ hosts=(h00{01..16})
 # measure METHOD: 16 hosts by it; what came of it is in METHOD.json
 measure ()
 {
-    pmm plan -f fabric --hosts 'h[0001-0016]' --method "$1" -o plan
+    local make=(pmm-compare plan "$1")
+    [[ $1 != pmm ]] || make=(pmm plan)
+    "${make[@]}" -f fabric --hosts 'h[0001-0016]' -o plan
     start_probes --nonce ab --plan plan --output "$1" --result "$1.json"
     finish_probes
 }

@@ -38,7 +38,7 @@ read -r known quadratic max < <(beside)
 is "$known ${quadratic#-} ${max#-}" "240 0.0 0.0" \
     "... PMM knows of all pairs, and the same"
 head -n 1 out.json >measured
-pmm infer measured --against fabric >against 2>stderr
+pmm-compare infer measured --against fabric >against 2>stderr
 is "$? $(head -n 1 against)" \
     "0 7 hosts on 3 switches compared, 3 ways between these as in the snapshot" \
     "... and the topology inferred of them is the snapshot's" ||

@@ -31,7 +31,7 @@ matrix ()
 # measured FABRIC OPTION...: all pairs of its hosts, to the file latencies
 measured ()
 {
-    pmm plan -f "$1" --method one-factor -o plan \
+    pmm-compare plan one-factor -f "$1" -o plan \
         && pmm simulate -f "$1" --plan plan --seed "$seed" "${@:2}" -o samples \
         && matrix samples >latencies
 }
@@ -43,15 +43,15 @@ B 3 0 3 6
 C 3 3 0 3
 D 3 6 3 0
 END
-is "$(pmm infer --basic --format tgf four | sed '1,/#/d' | tr '\n' ';')" \
+is "$(pmm-compare infer --basic --format tgf four | sed '1,/#/d' | tr '\n' ';')" \
     '1 2 l: 3;1 3 l: 3;1 4 l: 3;2 3 l: 3;3 4 l: 3;' "four hosts, five edges"
-is "$(pmm infer --basic --format tgf --unit us four | sed -n '/ l: /p' | head -n 1)" \
+is "$(pmm-compare infer --basic --format tgf --unit us four | sed -n '/ l: /p' | head -n 1)" \
     '1 2 l: 3000' "... of latencies in microseconds"
 
 pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric \
     && measured fabric --noise 10
 ok $? "all pairs of 32 hosts, measured with noise"
-pmm infer latencies -o text
+pmm-compare infer latencies -o text
 ok $? "a topology is inferred"
 is "$(head -n 1 text)" "32 nodes, 9 switches" \
     "eight switches and what they are joined by"
@@ -59,30 +59,30 @@ is "$(grep '^switch' text | grep -c 'h\[[0-9]*-[0-9]*\]$')" 8 \
     "each with four hosts next to each other"
 like "$(tail -n 1 text)" '^496 pairs measured, 40 edges of rank 40, 456 degrees of freedom: [0-9.]+ ns are left, R\^2 0\.9' \
     "how well it fits is said"
-is "$(pmm infer latencies --json | jq -c '[.kind, (.nodes | length),
+is "$(pmm-compare infer latencies --json | jq -c '[.kind, (.nodes | length),
     .switches, (.edges | length), .fit.dof, .fit.r2 > 0.99,
     ([.edges[] | select (.a | startswith ("h")) | .latency_ns]
         | add / length | . > 390 and . < 410)]')" \
     '["topology",32,9,40,456,true,true]' "and in JSON, host ends of 400 ns"
 
-pmm infer latencies --against fabric >same
+pmm-compare infer latencies --against fabric >same
 ok $? "the fabric stands against it"
 is "$(<same)" "32 hosts on 8 switches compared, 28 ways between these as in the snapshot" \
     "nothing else is said"
 
 # the cables of two hosts are exchanged
 sed 's/^h0001 /x /; s/^h0005 /h0001 /; s/^x /h0005 /' latencies >exchanged
-pmm infer exchanged --against fabric >differ
+pmm-compare infer exchanged --against fabric >differ
 is $? 1 "after two cables were exchanged, it does not"
 grep -qx 'h0001: on s1-0001 in the snapshot, with the hosts of s1-0002 by latency' differ \
     && grep -qx 'h0005: on s1-0002 in the snapshot, with the hosts of s1-0001 by latency' differ
 ok $? "and it says which" || diag "$(<differ)"
-is "$(pmm infer exchanged --against fabric --json | jq -c \
+is "$(pmm-compare infer exchanged --against fabric --json | jq -c \
     '[.kind, .agrees, .hosts[0].hosts, .hosts[0].latency]')" \
     '["against",false,["h0001"],"s1-0002"]' "in JSON as well"
 
 # A graph of it, and a plan: few pairs determine it again
-pmm infer latencies --format tgf -o graph.tgf --plan again
+pmm-compare infer latencies --format tgf -o graph.tgf --plan again
 ok $? "a graph and a plan"
 is "$(jq -c '[.links, .rank, ([.rounds[][]] | length < 100)]' again)" \
     '[40,40,true]' "less than 100 of 496 pairs determine its 40 edges"
@@ -95,16 +95,16 @@ jq -r '.rounds[][] | "\(.a) \(.b)"' again | awk '
               for (j = 0; j < n; j++)
                   printf " %s", (name[i], name[j]) in asked ? v[j + 2] : "-"
               print "" } }' - latencies >few
-pmm infer --graph graph.tgf few --json | jq -e '.fit.rank == 40
+pmm-compare infer --graph graph.tgf few --json | jq -e '.fit.rank == 40
     and .fit.pairs < 100 and .fit.r2 > 0.9' >said
 ok $? "fitted to these pairs alone, all of them"
-pmm infer --graph graph.tgf latencies --format tgf | diff - graph.tgf >said
+pmm-compare infer --graph graph.tgf latencies --format tgf | diff - graph.tgf >said
 ok $? "the graph is read as it was written" || diag "$(<said)"
-pmm infer latencies --throughput flows >said
+pmm-compare infer latencies --throughput flows >said
 is "$(jq -c '[.method, .links, ([.rounds[] | length] | max)]' flows)" \
     '["throughput",40,16]' "flows for all edges, sixteen at a time"
 if type -P dot >/dev/null; then
-    pmm infer latencies --format dot | dot -Tsvg >drawing
+    pmm-compare infer latencies --format dot | dot -Tsvg >drawing
     ok $? "Graphviz draws it"
 else
     skip "Graphviz draws it" "there is no dot"
@@ -128,8 +128,8 @@ done >ring
     echo '#'
     seq -f '%g 9 l: 1' 8
 } >star
-is "$(pmm infer --graph star ring | grep -c 'not determined') $(
-    pmm infer --graph star ring | grep -o '8 edges of rank 7')" \
+is "$(pmm-compare infer --graph star ring | grep -c 'not determined') $(
+    pmm-compare infer --graph star ring | grep -o '8 edges of rank 7')" \
     "8 8 edges of rank 7" "around a ring of eight, no spoke is determined"
 
 # Two sockets of a host, and one other host that its cores have measured
@@ -145,7 +145,7 @@ h1    0 5000 5000
 h2 5000    0 5000
 h3 5000 5000    0
 END
-pmm infer hosts --cores h1=cores -o joined
+pmm-compare infer hosts --cores h1=cores -o joined
 ok $? "what is inside of a host is joined"
 is "$(head -n 1 joined)" "6 nodes, 3 switches" \
     "two sockets, of which one has the way out"
@@ -154,28 +154,28 @@ is "$(head -n 1 joined)" "6 nodes, 3 switches" \
 # topology of cables that are alike, from all pairs and from a solution
 pmm fabric generate irregular --switches 16 --hosts 48 --routing minhop \
     -o fabric && measured fabric \
-    && pmm infer latencies --against fabric >alike
+    && pmm-compare infer latencies --against fabric >alike
 ok $? "cables that are alike"
 pmm plan -f fabric -o few
 for noise in 0 0.3 1 3 10; do
     measured fabric --spread 20 --noise $noise
-    is "$(pmm infer latencies --against fabric 2>&1)" "$(<alike)" \
+    is "$(pmm-compare infer latencies --against fabric 2>&1)" "$(<alike)" \
         "cables that are not, noise of $noise ns"
     pmm simulate -f fabric --plan few --seed "$seed" --spread 20 \
         --noise $noise -o samples
     pmm solve -f fabric --plan few --samples samples --pairs -o solution
-    is "$(pmm infer solution --against fabric 2>&1)" "$(<alike)" \
+    is "$(pmm-compare infer solution --against fabric 2>&1)" "$(<alike)" \
         "... pairs of a solution"
 done
 
 # Wrong input
-pmm infer latencies --format png 2>said
+pmm-compare infer latencies --format png 2>said
 is $? 2 "no such format"
 echo 'a 0 x' >bad
-pmm infer bad 2>said
+pmm-compare infer bad 2>said
 is "$? $(grep -c 'bad:1' said)" "2 1" "an error names file and line"
-pmm infer hosts --cores h4=cores 2>said
-is "$? $(<said)" "2 pmm infer: --cores h4=cores: no such node" \
+pmm-compare infer hosts --cores h4=cores 2>said
+is "$? $(<said)" "2 pmm-compare infer: --cores h4=cores: no such node" \
     "cores of nobody"
 
 done_testing

@@ -41,23 +41,23 @@ edges ()
 }
 
 matrix 9 'int (i / 3) == int (j / 3) ? 2 : 4' >nine
-pmm infer --json -o nine.json nine
+pmm-compare infer --json -o nine.json nine
 is "$(jq '.switches' nine.json)" 4 "nine hosts in threes: four switches"
 is "$(edges nine.json | awk '$NF == 1' | wc -l)" 12 \
     "twelve edges of length 1"
-pmm infer --format tgf nine | awk '/^#/ { e = 1; next } e' >edges.tgf
+pmm-compare infer --format tgf nine | awk '/^#/ { e = 1; next } e' >edges.tgf
 is "$(wc -l <edges.tgf)" 12 "as TGF"
 is "$(awk '$3 == "l:" && $4 == 1' edges.tgf | wc -l)" 12 "of length 1"
-is "$(pmm infer --format dot nine | grep -c -- ' -- ')" 12 "as DOT"
+is "$(pmm-compare infer --format dot nine | grep -c -- ' -- ')" 12 "as DOT"
 
 
 matrix 12 'int (j / 3) == int (i / 3) ? 2 : \
            (int (j / 3) - int (i / 3)) % 2 ? 4 : 6' >ring
-pmm infer --json ring >ring.json
+pmm-compare infer --json ring >ring.json
 is "$(edges ring.json | grep -c '^switch')" 4 "a ring has no diagonals"
 
 matrix 16 '400 + 200 * rand () + (i < 8 && j >= 8 ? 100 : 0)' >overlap
-run pmm infer overlap
+run pmm-compare infer overlap
 is "$status" 3 "latencies overlap: exit status 3"
 like "$(<err)" 'cannot tell: .*latencies overlap' "and it is said"
 is "$(wc -c <out)" 0 "nothing else is"
@@ -83,24 +83,24 @@ series ()
           topologies: [] }' "$1"
 }
 series ring >series
-run pmm infer --json series
+run pmm-compare infer --json series
 is "$status" 3 "a process was lost: exit status 3"
 is "$(edges out | grep -c '^n')" 11 "the others are kept"
 is "$(edges out | grep '^switch' | awk '$NF == 1000' | wc -l)" 4 \
     "of the shortest length, in ns"
-run pmm infer series
-is "$(<err)" "pmm infer: not measured: n12" "and it is named"
-run pmm infer --length 7 series
+run pmm-compare infer series
+is "$(<err)" "pmm-compare infer: not measured: n12" "and it is named"
+run pmm-compare infer --length 7 series
 is "$status" 2 "of no length, there is nothing"
 
-pmm series series --format parus -o parus >/dev/null 2>&1
-run pmm infer --json parus_average.txt
+pmm-compare series series --format parus -o parus >/dev/null 2>&1
+run pmm-compare infer --json parus_average.txt
 is "$(edges out | grep -c '^switch')" 4 "from a matrix of PARUS"
 
 for bad in 'a 0 1' 'a 0 x
 b 1 0' ''; do
     printf '%s' "$bad" >bad
-    run pmm infer bad
+    run pmm-compare infer bad
     is "$status" 2 "refused: $(head -n 1 err)"
 done
 

@@ -30,9 +30,9 @@ jq -c 'del (.rounds[1:][]) | .measurements = (.rounds[0] | length)
 pmm plan -f fabric --check wrong 2>said
 like "$(<said)" 'no round fills' "a round that is missing leaves links unfilled"
 
-pmm simulate -f fabric --plan plan -o series
+pmm-compare simulate -f fabric --plan plan -o series
 ok $? "what it measures"
-pmm rates -f fabric --plan plan --series series >table
+pmm-compare rates -f fabric --plan plan --series series >table
 ok $? "nothing is slow"
 is "$(grep -cE '( 200\.0   ){4} 200\.0 ' table)" 384 \
     "... each link has its nominal rate beside it"
@@ -43,8 +43,8 @@ is "$(grep -cE '^[0-9a-f]{16} +800\.0 +[0-9]+\.[0-9]  s[123]-' table)" 80 \
 # rates LINK=GBPS...: judge what a plan measures where these links are slow.
 rates ()
 {
-    pmm simulate -f fabric --plan plan "${@/#/--rate=}" -o slow &&
-        pmm rates -f fabric --plan plan --series slow --json >rates
+    pmm-compare simulate -f fabric --plan plan "${@/#/--rate=}" -o slow &&
+        pmm-compare rates -f fabric --plan plan --series slow --json >rates
 }
 host=$(pmm path -f fabric h0003 h0128 --json | jq -r '.forward[0]')
 first=$(pmm path -f fabric h0003 h0128 --json | jq -r '.forward[1]')
@@ -71,8 +71,8 @@ pmm fabric import slower tables -o mixed
 pmm plan -f mixed --throughput -v -o plan2 2>said
 like "$(<said)" 'fill 384 of 384 links' "hosts of half the cables' rate"
 pmm plan -f mixed --check plan2 &&
-    pmm simulate -f mixed --plan plan2 --rate "$first=120" -o slow
-pmm rates -f mixed --plan plan2 --series slow --json >rates
+    pmm-compare simulate -f mixed --plan plan2 --rate "$first=120" -o slow
+pmm-compare rates -f mixed --plan plan2 --series slow --json >rates
 is "$(jq -c '[.findings[] | .suspects, (.carried_gbps,
     .nominal_gbps | floor)]' rates)" \
     "[[\"$first\"],120,200]" \
@@ -82,7 +82,7 @@ is "$(jq -c '[.findings[] | .suspects, (.carried_gbps,
 jq -c '(.processes | map (.host) | index ("h0005")) as $lost
     | .pairs |= map (select (.a != $lost and .b != $lost))
     | .complete = false' series >part
-pmm rates -f fabric --plan plan --series part --json >rates
+pmm-compare rates -f fabric --plan plan --series part --json >rates
 is $? 3 "a host is lost: exit 3"
 is "$(jq -c '[.status, (.lost > 0), (.findings | length)]' rates)" \
     '["UNKNOWN",true,0]' "... it says so, and keeps the rest"
@@ -103,41 +103,34 @@ refused ()
     "$@" >out 2>said
     is $? 2 "refused: $what"
 }
-refused "a plan without a series" pmm rates -f fabric --plan plan
-refused "hosts beside a plan" pmm rates -f fabric --plan plan \
-    --series series --hosts h0001
-refused "random pairs beside a plan" pmm rates -f fabric --plan plan \
-    --series series --seed 2
-is "$(<said)" "pmm rates: --series cannot be combined with --seed" "... and why"
-refused "slow flows without a plan" pmm rates -f fabric --below .1
-is "$(<said)" "pmm rates: --below needs --series FILE" "... and why"
+refused "a plan without a series" pmm-compare rates -f fabric --plan plan
+is "$(<said)" "pmm-compare rates: --series FILE is missing" "... and why"
 refused "latencies of flows" pmm simulate -f fabric --plan plan --noise 5
-refused "no such link" pmm simulate -f fabric --plan plan --rate h9999/1=5
-refused "a rate that is none" pmm simulate -f fabric --plan plan \
+refused "no such link" pmm-compare simulate -f fabric --plan plan --rate h9999/1=5
+refused "a rate that is none" pmm-compare simulate -f fabric --plan plan \
     --rate "$host=fast"
 pmm plan -f fabric --hosts 'h[0001-0008]' -o probes
-refused "rates of probes" pmm simulate -f fabric --plan probes \
+refused "rates of probes" pmm-compare simulate -f fabric --plan probes \
     --rate "$host=50"
 jq -c '.targets[3] = "0/0"' plan >bad
 refused "a plan for a link that is none" pmm plan -f fabric --check bad
 is "$(<said)" "pmm plan: bad: targets[3]: not a link on a path between the hosts" \
     "... and why"
 jq -c '.test = "one_to_one"' series >alone
-refused "exchanges one way at a time" pmm rates -f fabric --plan plan \
+refused "exchanges one way at a time" pmm-compare rates -f fabric --plan plan \
     --series alone
-refused "what another plan measured" pmm rates -f fabric --plan probes \
+refused "what another plan measured" pmm-compare rates -f fabric --plan probes \
     --series series
-is "$(<said)" "pmm rates: series: no run of exchanges both ways at once by a \
+is "$(<said)" "pmm-compare rates: series: no run of exchanges both ways at once by a \
 plan of method pmm" "... which is said"
 jq -c '.pairs[].time_ns |= map_values(1e-300)' series >fast
-refused "rates of no link" pmm rates -f fabric --plan plan --series fast --json
-like "$(<said)" '^pmm rates: fast: h[0-9]+ to h[0-9]+: .* than any link has$' \
+refused "rates of no link" pmm-compare rates -f fabric --plan plan --series fast --json
+like "$(<said)" '^pmm-compare rates: fast: h[0-9]+ to h[0-9]+: .* than any link has$' \
     "... whose pair is named"
 refused "the halves of one host" pmm rates -f fabric --hosts h0001
-refused "two methods" pmm plan -f fabric --throughput --method one-factor
 jq -c '.fabric = "other"' series >other
-refused "another fabric's" pmm rates -f fabric --plan plan --series other
-like "$(<said)" '^pmm rates: other: measured in another fabric' \
+refused "another fabric's" pmm-compare rates -f fabric --plan plan --series other
+like "$(<said)" '^pmm-compare rates: other: measured in another fabric' \
     "... by its name"
 
 # No link's width and speed are known.
@@ -146,15 +139,15 @@ pmm fabric import unknown tables -o blind
 pmm rates -f blind >out 2>said
 is "$? $(<out)" "3 " "no rate is known: what can be carried is not, either"
 like "$(<said)" 'width and speed' "... and why"
-refused "flows of no rate" pmm simulate -f blind --plan plan
-pmm rates -f blind --plan plan --series series --json >rates
+refused "flows of no rate" pmm-compare simulate -f blind --plan plan
+pmm-compare rates -f blind --plan plan --series series --json >rates
 is "$? $(jq -c '[.status, ([.switches[].most_gbps] | unique)]' rates)" \
     '0 ["OK",[null]]' "... nor through a switch, of flows that were measured"
 
 # What is measured again is so alone, and says nothing of links.
 jq -c '.pattern = "throughput-again" | .pairs |= .[:2]' series >again
 cat series again >both
-pmm rates -f fabric --plan plan --series both >table
+pmm-compare rates -f fabric --plan plan --series both >table
 is "$? $(grep -c 'not measured' table)" "0 0" \
     "pairs that were measured again, alone, do not count"
 

@@ -24,7 +24,7 @@ run ()
 # rates: judge them; prints status and suspects
 rates ()
 {
-    pmm rates -f fabric --plan plan --series series --json >rates
+    pmm-compare rates -f fabric --plan plan --series series --json >rates
     echo "$? $(jq -c '[.findings[].suspects]' rates)"
 }
 

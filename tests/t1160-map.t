@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# pmm map: a ring, a stencil and a random graph of 64 ranks on a job of 16 nodes
+# pmm-compare map: a ring, a stencil and a random graph of 64 ranks on a job of 16 nodes
 # cost less than in the orders that Slurm gives; where block order is the best, it
 # is left. Over the emulator, the messages take what the check's result let expect.
 # A real Slurm starts the ranks where the file says.
@@ -23,13 +23,13 @@ cost ()
 }
 
 for graph in ring stencil random; do
-    pmm map $graph --series job -o order 2>said
+    pmm-compare map $graph --series job -o order 2>said
     is "$? $(wc -l <order) $(sort order | uniq -c | awk '{ print $1 }' | uniq)" \
         "0 64 4" "$graph: 64 ranks, four on each of 16 nodes"
     read -r new block cyclic <<<"$(cost pairs $graph order block cyclic)"
     ((new < block && new < cyclic))
     ok $? "... $new costs less than block order, $block, and cyclic, $cyclic"
-    is "$(pmm map $graph --series job --json | jq -r '.nodes[]')" "$(<order)" \
+    is "$(pmm-compare map $graph --series job --json | jq -r '.nodes[]')" "$(<order)" \
         "... as JSON, too"
     is "$(awk '/ order / { printf "%.4g ", $5 }' said)" \
         "$(printf '%.4g ' "$block" "$cyclic" "$new")" "... which it says, too"
@@ -42,16 +42,16 @@ for graph in ring stencil random; do
         "$(awk '/this order / { print $8 }' said)" "... who are not farther"
     cp order $graph.order
 done
-pmm map ring --series job -o order 2>said
+pmm-compare map ring --series job -o order 2>said
 is "$(cksum <order)" "$(cksum <ring.order)" "the same once more: the same order"
 
-pmm map ring --series rack -o order 2>said
+pmm-compare map ring --series rack -o order 2>said
 is "$? $(uniq -c order | awk '{ printf "%s*%d ", $2, $1 }')" \
     "0 $(seq -f 'h%04.0f*4' -s' ' 16) " \
     "a ring on nodes side by side, all cables alike: block order"
 like "$(<said)" 'no order was found that costs less than block order' \
     "... and it says that none is better"
-pmm map stencil -f fabric --hosts "$job_nodes" --tasks 8 -o order 2>said
+pmm-compare map stencil -f fabric --hosts "$job_nodes" --tasks 8 -o order 2>said
 is "$? $(sort order | uniq -c | awk '$1 > 8' | wc -l)" "0 0" \
     "by the links between nodes, up to 8 ranks on each"
 like "$(<said)" 'links +all messages' "... which it says"
@@ -70,7 +70,7 @@ is $? 0 "... and all pairs, measured" || diag "$(<stderr)"
 jq -r '.processes as $p | .pairs[] |
     "\($p[.a].host) \($p[.b].host) \(.time_ns.median)"' series >measured
 for graph in ring stencil random; do
-    pmm map $graph --series result.json -o order 2>said
+    pmm-compare map $graph --series result.json -o order 2>said
     read -r new block cyclic <<<"$(cost measured $graph order block cyclic)"
     ((new > 0 && new < block && new < cyclic))
     ok $? "$graph: one after the other, its messages take $new ns, not $block"
@@ -80,7 +80,7 @@ emu_down
 # refuse REASON OPTION...
 refuse ()
 {
-    pmm map "${@:2}" -o never 2>err
+    pmm-compare map "${@:2}" -o never 2>err
     is $? 2 "${*:2}: exit 2"
     like "$(<err)" "$1" "... and why"
 }
@@ -91,7 +91,7 @@ refuse '64 ranks, and 16 nodes of 3 tasks have 48 places' ring --series job \
     --tasks 3
 refuse 'no latency of h0002 was measured' ring --series job --hosts h0001,h0002
 echo 0 >graph
-refuse '^pmm map: graph:1: not FROM TO' graph --series job
+refuse '^pmm-compare map: graph:1: not FROM TO' graph --series job
 [[ ! -e never ]]
 ok $? "... and nothing was written"
 

@@ -21,7 +21,7 @@ cd "$workdir" || exit 1
 is "$(sed -nE 's/^[|] (stencil [|] [a-z]+ [|] [0-9]+) [|].*/\1/p' table)" \
     "$(printf 'stencil | %s | 224\n' block cyclic map)" "... in each order"
 is "$(awk -F ' *[|] *' 'NR > 2 { print $5, $3 }' table | sort -n | head -n 1 |
-    cut -d' ' -f2)" map "... of which that by pmm map has the least latency"
+    cut -d' ' -f2)" map "... of which that by pmm-compare map has the least latency"
 
 # A rank that is not there
 program=("mpirun.$built" -n 2 "$builddir/bench/map_mpi.$built" 1 1 1)

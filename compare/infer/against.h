@@ -2,7 +2,7 @@
 /* Compare a fabric with a topology that was inferred from latencies alone:
  * where they disagree, by names.
  *
- * Made by against_compare; read by `pmm infer --against`.
+ * Made by against_compare; read by `pmm-compare infer --against`.
  *
  * Latencies tell which hosts share a switch, and how far switches are from each
  * other; nothing else is compared. A switch is identified by its hosts, so a

@@ -2,7 +2,7 @@
 /* A model as a file: for Graphviz; as JSON, kind "topology" (keys in pmm-files(5));
  * and as TGF, the trivial graph format, which graph editors read.
  *
- * Made by `pmm infer`; read by graph editors, and by tgf_read. A TGF file has
+ * Made by `pmm-compare infer`; read by graph editors, and by tgf_read. A TGF file has
  * the vertices, "ID LABEL", one per line; then a line "#"; then the edges, "ID
  * ID LABEL":
  *

@@ -350,7 +350,7 @@ static const struct {
 } bad[] = {
     { { "pairs", "more" }, "'more' is not an option" },
     { { "pairs", "-p", "nothing" },
-      "--pattern: 'nothing' is not a pattern; 'pmm pattern' lists them" },
+      "--pattern: 'nothing' is not a pattern; 'pmm-compare pattern' lists them" },
     { { "pairs", "-p", "ring" },
       "--pattern: ring is a topology, not a pattern of pairs" },
     { { "pairs", "-p", "" }, "--pattern: the value is empty" },

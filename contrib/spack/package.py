@@ -23,7 +23,7 @@ class SlurmPmm(AutotoolsPackage):
 
     variant("slurm", default=True, description="srun --pmm-check, and audits")
     variant("fabric", default=True, description="Read live fabrics")
-    variant("scotch", default=False, description="pmm map by Scotch")
+    variant("scotch", default=False, description="pmm-compare map by Scotch")
     variant("mpi", default=False, description="Build pmm-probe-mpi")
 
     depends_on("c", type="build")

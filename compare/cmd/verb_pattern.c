@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm pattern: print the steps of a schedule, or list the schedules. */
+/* pmm-compare pattern: print the steps of a schedule, or list the schedules. */
 #include "config.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "compare/pattern/pattern.h"
-#include "pmm/verb.h"
+#include "compare/cmd/cmd.h"
 #include "util/alloc.h"
 
 enum {
@@ -100,12 +100,10 @@ static void print_json (const struct pattern *p, const char *kind,
 
 static struct pattern *make_pattern (const char *name)
 {
-    int kind = pattern_find (name);
+    int kind = inputs_pattern (name);
     struct pattern *p;
     uint32_t *host;
 
-    if (kind < 0)
-        die_input ("%.40s is not a pattern; 'pmm pattern' lists them", name);
     if (given.hosts == ONE_EACH)
         given.hosts = given.processes;
     if (given.processes < 2 || given.processes > PATTERN_PROCESSES_MAX
@@ -144,7 +142,7 @@ static int run_pattern_verb (struct inputs *in)
 }
 
 const struct verb verb_pattern = {
-    .group = VERBS_COMPARE, .name = "pattern",
+    .name = "pattern",
     .help = "the steps of a schedule, to compare by eye",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "[PATTERN]", .max = 1,
     .options = options, .rules = rules, .given = &given,

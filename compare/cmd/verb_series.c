@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm series: results of tests of pairs and topologies, in other formats. */
+/* pmm-compare series: results of tests of pairs and topologies, in other formats. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "compare/series/formats.h"
-#include "pmm/verb.h"
+#include "compare/cmd/cmd.h"
 #include "util/alloc.h"
 #include "util/terminal.h"
 
@@ -167,7 +167,7 @@ static int run_series (struct inputs *in)
 }
 
 const struct verb verb_series = {
-    .group = VERBS_COMPARE, .name = "series",
+    .name = "series",
     .help = "what tests of pairs measured, as tables, fits",
     .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT,
     .operands = "FILE...", .min = 1, .max = -1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm export: plans and latencies in the file formats of other programs. */
+/* pmm-compare export: plans and latencies in the file formats of other programs. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "compare/export/export.h"
 #include "compare/infer/matrix.h"
-#include "pmm/verb.h"
+#include "compare/cmd/cmd.h"
 #include "util/alloc.h"
 
 static struct export_words {
@@ -143,7 +143,7 @@ static int run_export_verb (struct inputs *in)
 }
 
 const struct verb verb_export = {
-    .group = VERBS_PLUMBING, .name = "export",
+    .name = "export",
     .help = "plans and latencies as others read them",
     .may = TAKES_FABRIC | TAKES_PLAN | TAKES_OUTPUT,
     .options = options, .given = &given, .rules = rules, .run = run_export_verb,

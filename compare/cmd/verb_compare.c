@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm compare: how much the pairs of two series differ. */
+/* pmm-compare compare: how much the pairs of two series differ. */
 #include "config.h"
 
 #include <math.h>
 
 #include "compare/series/series.h"
-#include "pmm/verb.h"
+#include "compare/cmd/cmd.h"
 #include "util/json.h"
 
 enum { LISTED = 10 }; /* pairs in only one series, in the text */
@@ -174,7 +174,7 @@ static int run_compare (struct inputs *in)
 }
 
 const struct verb verb_compare = {
-    .group = VERBS_COMPARE, .name = "compare",
+    .name = "compare",
     .help = "by how much two series or solutions deviate",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "A [B]", .min = 1, .max = 2,
     .options = options, .given = &given, .run = run_compare,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm infer: the topology, inferred from latencies alone. */
+/* pmm-compare infer: the topology, inferred from latencies alone. */
 #include "config.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "compare/series/formats.h"
 #include "core/rate/flows.h"
 #include "ibquery/snapshot.h"
-#include "pmm/verb.h"
+#include "compare/cmd/cmd.h"
 #include "util/alloc.h"
 #include "util/json.h"
 
@@ -101,7 +101,7 @@ static struct infer_matrix *load_measured (const char *path, bool *lost)
         error_prefix (&fault, "%s", path);
     *lost = n > 0;
     for (size_t i = 0; i < n; i++) {
-        fprintf (stderr, "pmm infer: not measured: %s\n", label[i]);
+        verb_say ("not measured: %s", label[i]);
         free (label[i]);
     }
     free (label);
@@ -468,7 +468,7 @@ static int run_infer (struct inputs *in)
 }
 
 const struct verb verb_infer = {
-    .group = VERBS_COMPARE, .name = "infer",
+    .name = "infer",
     .help = "the topology, from latencies alone",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "FILE", .min = 1, .max = 1,
     .options = options, .given = &given, .rules = rules, .run = run_infer,

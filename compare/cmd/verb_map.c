@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm map: an order of ranks, so that those that talk much are near. */
+/* pmm-compare map: an order of ranks, so that those that talk much are near. */
 #include "config.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "compare/map/order.h"
 #include "compare/map/talk.h"
-#include "pmm/verb.h"
+#include "compare/cmd/cmd.h"
 #include "util/json.h"
 #include "util/terminal.h"
 #include "util/text.h"
@@ -69,7 +69,7 @@ static struct infer_matrix *load_hosts (struct inputs *in)
 static void say_cost (const char *order, const struct order_cost *c,
                       double total)
 {
-    fprintf (stderr, "pmm map: %-12s %12.6g %11.6g %12.6g %13.6g\n", order,
+    verb_say ("%-12s %12.6g %11.6g %12.6g %13.6g", order,
              c->sum, c->sum / total, c->rank, c->far);
 }
 
@@ -81,28 +81,28 @@ static void report_rank_order (const struct rank_order *o, const struct talk *t,
     if (start[ORDER_CYCLIC].sum < best->sum)
         best = &start[ORDER_CYCLIC];
     terminal_clear ();
-    fprintf (stderr, "pmm map: %s on %s, up to %d on each\n",
+    verb_say ("%s on %s, up to %d on each",
              COUNTED (t->n, "rank"), COUNTED (hosts->n, "node"), tasks);
-    fprintf (stderr, "pmm map: %-12s %12s %11s %12s %13s\n",
+    verb_say ("%-12s %12s %11s %12s %13s",
              given.series ? "latency, ns" : "links", "all messages",
              "one message", "slowest rank", "farthest pair");
     say_cost ("block order", &start[ORDER_BLOCK], t->total);
     say_cost ("cyclic order", &start[ORDER_CYCLIC], t->total);
     say_cost ("this order", &o->cost, t->total);
     if (o->cost.sum >= best->sum)
-        fprintf (stderr, "pmm map: no order was found that costs less than"
-                         " %s\n",
+        verb_say ("no order was found that costs less than"
+                         " %s",
                  o->from == ORDER_BLOCK ? "block order" : "cyclic order");
     else
-        fprintf (stderr, "pmm map: %.1f %% less than the better of the two\n",
+        verb_say ("%.1f %% less than the better of the two",
                  100 * (1 - o->cost.sum / best->sum));
     if (o->cost.rank > best->rank)
-        fprintf (stderr, "pmm map: its slowest rank takes %.1f %% more than"
-                         " there: time both\n",
+        verb_say ("its slowest rank takes %.1f %% more than"
+                         " there: time both",
                  100 * (o->cost.rank / best->rank - 1));
     if (isnan (start[ORDER_SCOTCH].sum))
-        fprintf (stderr, "pmm map: built without Scotch: its order, which is"
-                         " often the best, was not tried\n");
+        verb_say ("built without Scotch: its order, which is"
+                         " often the best, was not tried");
 }
 
 static json_t *cost_json (const struct order_cost *c)
@@ -155,7 +155,7 @@ static int run_map (struct inputs *in)
 }
 
 const struct verb verb_map = {
-    .group = VERBS_COMPARE, .name = "map",
+    .name = "map",
     .help = "an order of ranks for srun, by who talks to whom",
     .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT,
     .operands = "GRAPH", .min = 1, .max = 1,
