@@ -9,8 +9,8 @@
 need dpkg-buildpackage dh dpkg-deb readelf
 workdir
 cd "$workdir" || exit
-names=(slurm-pmm slurm-pmm-client slurm-pmm-emulator slurm-pmm-node
-    slurm-pmm-plugin slurm-pmm-tools)
+names=(slurm-pmm slurm-pmm-client slurm-pmm-compare slurm-pmm-emulator
+    slurm-pmm-node slurm-pmm-plugin)
 release=$(dpkg-query -W -f '${Version}' libslurm-dev | cut -c 1-5)
 
 #
@@ -54,6 +54,17 @@ slurm-pmm UNITS/pmm-fabric.timer
 slurm-pmm-client /usr/bin/pmm
 slurm-pmm-client /usr/share/bash-completion/completions/pmm
 slurm-pmm-client /usr/share/zsh/vendor-completions/_pmm
+slurm-pmm-compare /usr/bin/pmm-compare
+slurm-pmm-compare /usr/bin/pmm-compare-probe
+slurm-pmm-compare /usr/bin/pmm-probe-mpi
+slurm-pmm-compare /usr/bin/pmm-probe-mpi.mpich
+slurm-pmm-compare /usr/bin/pmm-probe-mpi.openmpi
+slurm-pmm-compare /usr/share/bash-completion/completions/pmm-compare
+slurm-pmm-compare /usr/share/bash-completion/completions/pmm-compare-probe
+slurm-pmm-compare /usr/share/bash-completion/completions/pmm-probe-mpi
+slurm-pmm-compare /usr/share/zsh/vendor-completions/_pmm-compare
+slurm-pmm-compare /usr/share/zsh/vendor-completions/_pmm-compare-probe
+slurm-pmm-compare /usr/share/zsh/vendor-completions/_pmm-probe-mpi
 slurm-pmm-emulator /usr/bin/pmm-emu
 slurm-pmm-emulator /usr/share/bash-completion/completions/pmm-emu
 slurm-pmm-emulator /usr/share/zsh/vendor-completions/_pmm-emu
@@ -68,11 +79,6 @@ slurm-pmm-plugin /usr/bin/pmm-comment
 slurm-pmm-plugin /usr/lib/TRIPLET/slurm-wlm/spank_pmm.so
 slurm-pmm-plugin /usr/lib/TRIPLET/slurm-wlm/spank_pmm_hooks.so
 slurm-pmm-plugin /usr/share/slurm-pmm/plugstack.conf
-slurm-pmm-tools /usr/bin/pmm-probe-mpi
-slurm-pmm-tools /usr/bin/pmm-probe-mpi.mpich
-slurm-pmm-tools /usr/bin/pmm-probe-mpi.openmpi
-slurm-pmm-tools /usr/share/bash-completion/completions/pmm-probe-mpi
-slurm-pmm-tools /usr/share/zsh/vendor-completions/_pmm-probe-mpi
 END
 is "$(diff expected files)" "" "each file is in its package"
 
@@ -159,6 +165,17 @@ relabel ()
         dpkg-deb --root-owner-group -b again "$to/$file.deb" >/dev/null
         rm -r again
     done
+    # What is in slurm-pmm-compare now, the first had in others.
+    cp -a slurm-pmm-compare again
+    sed -i -E "s/^(Package: slurm-pmm-).*/\1tools/; /^(Breaks|Replaces):/d
+        s/^(Version: )0\.1\.0[^+]*\+/\1$first+/" again/DEBIAN/control
+    rm again/usr/bin/pmm-compare* again/usr/share/*/*completions/*pmm-compare*
+    dpkg-deb -R "$to/slurm-pmm-client.deb" client
+    mv again/usr/share/man/man1/pmm-compare.1.gz client/usr/share/man/man1
+    rm again/usr/share/man/man1/pmm-compare*
+    dpkg-deb --root-owner-group -b client "$to/slurm-pmm-client.deb" >/dev/null
+    dpkg-deb --root-owner-group -b again "$to/slurm-pmm-tools.deb" >/dev/null
+    rm -r again client
 }
 if ((EUID == 0)) && type -P systemd-tmpfiles >/dev/null; then
     mkdir -p "$root"/{etc/slurm/plugstack.conf.d,var/lib/dpkg/{info,updates}}
@@ -190,8 +207,13 @@ $uid 700 $root/var/spool/slurm-pmm" "SlurmUser has its directories"
         "$root/etc/slurm/plugstack.conf.d/setup.conf"
     find "$root"/{etc/slurm*,var/lib/slurm-pmm,var/spool/slurm-pmm} \
         -printf '%p %l %u %m %T@\n' | sort >before
-    dpkg_to -i "$debs"/slurm-pmm{-client,-node,-plugin,}_*.deb
+    # as apt does: -B
+    dpkg_to -B -i "$debs"/slurm-pmm{-client,-compare,-node,-plugin,-tools,}_*.deb
     ok $? "an upgrade"
+    is "$(dpkg-query --admindir="$root/var/lib/dpkg" -L slurm-pmm-compare |
+        xargs -n1 basename | grep -c '^pmm-\(compare\|probe-mpi\)')" \
+        "$(find slurm-pmm-compare ! -type d -name 'pmm-*' | wc -l)" \
+        "... to slurm-pmm-compare, which has the files of slurm-pmm-tools"
     is "$(find "$root"/{etc/slurm*,var/lib/slurm-pmm,var/spool/slurm-pmm} \
         -printf '%p %l %u %m %T@\n' | sort | diff before -)$(enabled)" "" \
         "... leaves the site's files as they are, and enables nothing"
@@ -233,7 +255,8 @@ slurm-pmm: removing /var/spool/slurm-pmm" "... says what it removes"
     dpkg_to -r slurm-pmm-node
     like "$(<out)" $'drained until slurm.conf does without pmm-prolog(\n|$)' \
         "the hooks' removal tells what will happen"
-    dpkg_to -P slurm-pmm-plugin slurm-pmm-node slurm-pmm-client
+    dpkg_to -P slurm-pmm-plugin slurm-pmm-node slurm-pmm-client \
+        slurm-pmm-tools slurm-pmm-compare
     is "$? $(find "$root" -name '*pmm*' ! -path '*/var/lib/systemd/*')" "0 " \
         "after all are purged nothing is left"
 else

@@ -21,7 +21,7 @@ int inputs_pattern (const char *name);
  */
 struct series_list inputs_series (const char *path);
 
-/* The topology of a file that pmm infer wrote, or of another TGF file. */
+/* The topology of a file that pmm-compare infer wrote, or of another TGF file. */
 struct topology_model *inputs_graph (const char *path);
 
 /* Latencies: those in the last run of such a file that has pairs, of messages of
