@@ -250,10 +250,11 @@ static void show (const struct trial *t, const struct pathset *ps,
                 verdict_status_name (v->finding[i].level),
                 finding_kind_name (v->finding[i].kind),
                 v->finding[i].nsuspects > 0
-                    ? t->truth.net->link[v->finding[i].suspect[0]].id : "",
+                    ? t->truth.net->link[v->finding[i].suspect[0]].id
+                    : "",
                 v->finding[i].nsuspects, v->finding[i].noneway,
                 v->finding[i].nsw, v->finding[i].excess_ns,
-                v->finding[i].stderr_ns, v->finding[i].why);
+                v->finding[i].stderr_ns, words_why (&v->finding[i]));
 }
 
 /* Whether the verdict FAILs the host: 1: alone; 2: as one of several; 0: no. */

@@ -69,6 +69,7 @@
 #include "core/paths/tree.h"
 #include "ibquery/fabric.h"
 #include "ibquery/snapshot.h"
+#include "report/words.h"
 #include "util/alloc.h"
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
@@ -532,12 +533,12 @@ static void show (const struct trial *t, const struct plan *plan,
                 verdict_status_name (v->finding[k].level),
                 t->net->link[v->finding[k].suspect[0]].id,
                 v->finding[k].nsuspects, v->finding[k].excess_ns,
-                v->finding[k].stderr_ns, v->finding[k].why);
+                v->finding[k].stderr_ns, words_why (&v->finding[k]));
     for (size_t k = 0; k < v->nfindings; k++)
         for (size_t i = 0; i < v->finding[k].nsw; i++)
             printf ("#     %s\n", t->net->sw[v->finding[k].sw[i]].name);
     for (size_t k = 0; k < v->nlimits; k++)
-        printf ("#   %s\n", v->limit[k]);
+        printf ("#   %s\n", words_fact (&v->limit[k]));
 }
 
 /*

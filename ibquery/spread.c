@@ -228,16 +228,15 @@ void spread_limit (const struct spread_choice *c, const struct fabric *f,
     char *text = spread_text (f, c);
 
     if (text)
-        verdict_limit (v, VERDICT_OK, "measured on %s", text);
+        verdict_limit (v, VERDICT_OK,
+                       (struct fact){ .kind = FACT_LEVEL, .name = { text } });
     free (text);
     if (c->private_lfts > 0)
         verdict_limit (v, VERDICT_OK,
-                       "private LFTs: %s may forward by other tables than "
-                       "those that were read",
-                       COUNTED (c->private_lfts, "switch"));
+                       (struct fact){ .kind = FACT_PRIVATE_LFTS,
+                                      .n = { c->private_lfts } });
     if (c->down != FABRIC_NONE)
         verdict_limit (v, VERDICT_OK,
-                       "fast recovery: the cable at %s is not active, and its "
-                       "messages may take another way",
-                       PORT_NAME (f, c->down));
+                       (struct fact){ .kind = FACT_FAST_RECOVERY,
+                                      .name = { PORT_NAME (f, c->down) } });
 }

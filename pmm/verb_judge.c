@@ -5,6 +5,7 @@
 #include "core/judge/judge.h"
 #include "ibquery/links/check.h"
 #include "pmm/verb.h"
+#include "report/report.h"
 
 static struct judge_words {
     const char *signs;

@@ -361,7 +361,7 @@ static void limit_node (struct lead *ck, const char *sentence)
     if (ck->odd++ == 0)
         snprintf (ck->reason, sizeof (ck->reason), "%s", sentence);
     if (ck->odd <= ODD_SAID)
-        verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", sentence);
+        verdict_limit (ck->verdict, VERDICT_UNKNOWN, fact_said (sentence));
 }
 
 /* Name the nodes without InfiniBand: nothing of theirs could be measured. */
@@ -377,8 +377,9 @@ static void name_foreign (struct lead *ck)
             name[n++] = r->rank[rank].host;
     if (n > 0 && (list = hostlist_fold (name, n))) {
         verdict_limit (ck->verdict, VERDICT_OK,
-                       "%.200s ha%s no InfiniBand port: the other nodes were "
-                       "measured", list, n == 1 ? "s" : "ve");
+                       (struct fact){ .kind = FACT_NO_PORT,
+                                      .n = { n },
+                                      .name = { list } });
         free (list);
     }
     free (name);
@@ -394,7 +395,8 @@ static void add_limits (struct lead *ck)
 
     if (ck->unconfirmed[0])
         verdict_limit (ck->verdict, VERDICT_UNKNOWN,
-                       "the second stage failed: %s", ck->unconfirmed);
+                       (struct fact){ .kind = FACT_UNCONFIRMED,
+                                      .name = { ck->unconfirmed } });
     for (size_t rank = 0; rank < r->nranks; rank++) {
         const struct roster_rank *of = &r->rank[rank];
         const char *trouble = of->member == ROSTER_NONE
@@ -414,8 +416,8 @@ static void add_limits (struct lead *ck)
     name_foreign (ck);
     if (ck->odd > ODD_SAID)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN,
-                       "something is wrong with %zu more nodes",
-                       ck->odd - ODD_SAID);
+                       (struct fact){ .kind = FACT_MORE_NODES,
+                                      .n = { ck->odd - ODD_SAID } });
     spread_limit (&ck->level, ck->step->fabric, ck->verdict);
 }
 

@@ -41,21 +41,24 @@ static void print_finding_details (const struct finding *f,
                                    const struct fabric *fab, FILE *fp)
 {
     char *todo = words_do (f, fab, WORDS_JOB), *excess = words_excess (f);
+    char *why = words_why (f);
 
     fprintf (fp, "pmm:   do: %s\n", todo);
     print_links (f->suspect, f->nsuspects, "", "or ", excess, fab, fp);
     if (f->basis != BASIS_TRAFFIC)
         print_links (f->oneway, f->noneway, "or, in one direction, ",
                      "or, in one direction, ", NULL, fab, fp);
-    fprintf (fp, "pmm:   %s\n", f->why);
+    fprintf (fp, "pmm:   %s\n", why);
+    free (why);
     free (excess);
     free (todo);
 }
 
-static void print_level (enum verdict_status level, const char *words, FILE *fp)
+static void print_level (enum verdict_status level, char *words, FILE *fp)
 {
     fprintf (fp, "pmm: %s: %s\n", terminal_level (verdict_status_name (level)),
              words);
+    free (words);
 }
 
 /* What was measured, and how much of it that resolves. */
@@ -90,17 +93,19 @@ void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
     if (!worst)
         print_level (v->status, words_headline (v), fp);
     for (size_t i = 0; i < v->nfindings; i++) {
-        char *words = words_finding (&v->finding[i], f);
-
-        print_level (v->finding[i].level, words, fp);
+        print_level (v->finding[i].level, words_finding (&v->finding[i], f),
+                     fp);
         print_finding_details (&v->finding[i], f, fp);
-        free (words);
     }
     if (rail)
         fprintf (fp, "pmm:   all %zu findings are of rail %s\n", v->nfindings,
                  rail);
     print_measured_share (v, fp);
     for (size_t i = 0; i < v->nlimits; i++)
-        if (worst || v->status == VERDICT_OK || i != v->reason)
-            fprintf (fp, "pmm:   limit: %s\n", v->limit[i]);
+        if (worst || v->status == VERDICT_OK || i != v->reason) {
+            char *limit = words_fact (&v->limit[i]);
+
+            fprintf (fp, "pmm:   limit: %s\n", limit);
+            free (limit);
+        }
 }

@@ -3,6 +3,7 @@
 #include "report/words.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,13 +276,249 @@ char *words_excess (const struct finding *x)
                       against[x->basis]);
 }
 
-const char *words_headline (const struct verdict *v)
+/* What facts are said with. In braces: {0} the first number, {+0} with its sign,
+ * {g0} short, {0 link} so many links, {0:was|were} by that number; {a} the first
+ * name, {a? from } that if there is a name, {a|none} or else that.
+ */
+static const char *const fact_words[FACT_KINDS] = {
+    [FACT_SAID] = "{a}",
+
+    [FACT_ACROSS] = "{0 probe} across {1:it|them} show{0:s|} {+2} ns (+-{3})",
+    [FACT_ONE_WAY] = " one way",
+    [FACT_ONE_WAY_MEAN] = " (in one direction, the mean of both)",
+    [FACT_MESSAGES] = " in messages{a? from }{a}{b? to }{b}",
+    [FACT_MESSAGES_MEAN]
+        = " (in messages{a? from }{a}{b? to }{b}, the mean of both directions)",
+    [FACT_ABOVE_BASELINE] = " above the value expected from the baseline",
+    [FACT_ABOVE_LRTL]
+        = " above cables of its class and LinkRoundTripLatency; without a "
+          "baseline this need not be new",
+    [FACT_ABOVE_CLASS]
+        = " above its class; without a baseline this need not be new",
+    [FACT_ROUTE]
+        = "{0 probe} by the route from switch {a} ({b}) to {c} differ{0:s|} "
+          "by {+1} ns (+-{2}) from the value that the forwarding tables "
+          "predict",
+    [FACT_HOST]
+        = "its round trips take {+0} ns (+-{1}) one way over the baseline's; "
+          "its loopback, which crosses no cable, shows {+2} ns of that",
+    [FACT_HOST_LOOPBACK]
+        = "its loopback, which crosses no cable, shows {+0} ns (+-{1}) one "
+          "way over the baseline's",
+    [FACT_DELAYED]
+        = "{0} of {1} messages across it take {g2} us more than the least or "
+          "longer, of all others {3} of {4}",
+    [FACT_LOST]
+        = "{0} of {1} messages across it were lost, of all others {2} of {3}",
+    [FACT_FLOWS]
+        = "{0} of {1 flow} that may cross {5:it|one of them} show{0:s|} {+2} "
+          "ns (+-{3}) one way; about {4} do cross each",
+    [FACT_TRAFFIC_SENT]
+        = "{a} carries others' traffic: sent {0} % of what its link carries",
+    [FACT_TRAFFIC_RECEIVED]
+        = "{a} carries others' traffic: received {0} % of what its link "
+          "carries",
+    [FACT_TRAFFIC_BOTH]
+        = "{a} carries others' traffic: sent {0} % and received {1} % of what "
+          "its link carries",
+
+    [FACT_SWITCH_TOO] = "; a slow switch is as likely",
+    [FACT_GREW] = "; it grew while it was measured",
+    [FACT_TRAFFIC_TOO]
+        = "; others' traffic met all messages across it, and is as likely",
+    [FACT_SOFTWARE_TOO]
+        = "; without a loopback, the host's software is as likely",
+    [FACT_LOOPBACK_FAST] = "; the adapter's own loopback is as fast as before",
+    [FACT_LOOPBACK_AS_OTHERS]
+        = "; the adapter's own loopback is as fast as those of the other hosts",
+    [FACT_LOOPBACK_SLOW]
+        = "; its loopback is slower, too, by {0} ns, which do not count here",
+    [FACT_LOOPBACK_SLOWEST]
+        = "; its loopback is slower by {0} ns than those of the other hosts",
+    [FACT_CLASS_LESS]
+        = "; the others of its class take {0} ns less than before",
+    [FACT_CLASS_MORE]
+        = "; a whole class of links takes {0} ns more than before, which may "
+          "be a part of this",
+    [FACT_NONE_BEFORE] = ", and none did so in the baseline",
+    [FACT_CAGE]
+        = "; it and {a} are both in cage {0} of switch {b} ({c}): one "
+          "transceiver",
+    [FACT_COUNTS] = "; a port of it counts errors",
+    [FACT_LANES_LOST] = "; it has lost lanes",
+    [FACT_LANES_SLOW] = "; its lanes are slower than they could be",
+    [FACT_WAITED] = "; others' traffic was in its way meanwhile",
+
+    [FACT_ALONE]
+        = "{0 port} not measured, alone in {0:its subnet|their subnets} of "
+          "the job: {a}{0:|, ...}",
+    [FACT_SILENT_NODES] = "{0 node} did not answer: {a}",
+    [FACT_INCOMPLETE] = "the measurement was not completed",
+    [FACT_ABSENT_PROBES] = "{0 planned probe} {0:was|were} not measured",
+    [FACT_SILENT_PROBES] = "{0 probe} lost all of {0:its|their} messages",
+    [FACT_SPREAD]
+        = "{0 switch} spread{0:s|} messages of service level {1} over several "
+          "paths (adaptive or hashed routing)",
+    [FACT_SPREAD_BEFORE]
+        = "the baseline's messages were spread over several paths (adaptive "
+          "or hashed routing)",
+    [FACT_UNSEEN_LINKS] = "{0 link} {0:was|were} not measured by any probe",
+    [FACT_UNRESOLVED]
+        = "{0} of the {1} links cannot be resolved by this job's paths",
+    [FACT_NO_BASELINE]
+        = "no baseline: links were compared with their classes only",
+    [FACT_NO_BASELINE_LRTL]
+        = "no baseline: links were compared with their classes, {0} of the "
+          "{1} by their LinkRoundTripLatency",
+    [FACT_NOT_IN_BASELINE] = "{0} of the {1} links are not in the baseline",
+    [FACT_FASTER]
+        = "{a} takes {0} ns less than expected: it was repaired or changed, "
+          "or was slow when the baseline was taken",
+    [FACT_UNEVEN]
+        = "{1:one direction of |}{b?switch }{a}{b? (}{b}{b?)} looks slow by "
+          "{+0} ns, or paths across it are longer than others: only a "
+          "baseline can tell",
+    [FACT_CLASS_SHIFT]
+        = "all links of class {a} differ by {+0} ns from the expected value; "
+          "this shift was removed",
+    [FACT_DRIFT]
+        = "all links took {+0} ns more at the end of the first stage than at "
+          "its beginning; this drift was removed",
+    [FACT_UNJUDGED]
+        = "others' traffic filled host ends and may have filled {0 link} on "
+          "its way, which were not judged",
+    [FACT_LOOPBACKS_SHIFT]
+        = "the loopbacks of most hosts take {+0} ns one way over the "
+          "baseline's",
+    [FACT_LOST_NOWHERE]
+        = "{0} of {1} messages were lost, on no link in particular: "
+          "InfiniBand loses none; look at the switches' discards, the MTU, "
+          "receive queues, and for nodes that are too slow to answer",
+    [FACT_LOST_SOME] = "{0} of {1} messages were lost",
+    [FACT_SOME_LINK_LOSES] = "some link between switches loses messages",
+    [FACT_SOME_LINK_DELAYS] = "some link between switches delays messages",
+    [FACT_UNEVEN_PAIRS]
+        = "the paths of {0 pair} differ in length: their flows do not show "
+          "whether a cable between switches is slow",
+    [FACT_FLOWS_ENOUGH]
+        = "of {1 cable} that only some flows cross, {0} had enough flows to "
+          "show whether one is slow",
+    [FACT_OPEN]
+        = "{0} of {1 host end} and {2} of {3 other link} were judged; not "
+          "judged, because others' traffic or too few probes would hide {4} "
+          "ns: {a}{5:, ...|}; the verdict does not include them",
+    [FACT_TOO_MANY] = "more is slow than can be resolved",
+    [FACT_DISTURBED] = "{0 probe} {0:was|were} disturbed and ignored",
+    [FACT_DISTRUSTED]
+        = "the loopbacks of {0 host} differ from the baseline's, while round "
+          "trips do not, and were ignored",
+    [FACT_NOTHING] = "nothing to measure",
+    [FACT_STAGE_SHIFT]
+        = "all round trips took {+0} ns more when suspects were measured "
+          "again; this was subtracted",
+    [FACT_LEVEL] = "measured on {a}",
+    [FACT_PRIVATE_LFTS]
+        = "private LFTs: {0 switch} may forward by other tables than those "
+          "that were read",
+    [FACT_FAST_RECOVERY]
+        = "fast recovery: the cable at {a} is not active, and its messages "
+          "may take another way",
+    [FACT_NO_PORT]
+        = "{a} ha{0:s|ve} no InfiniBand port: the other nodes were measured",
+    [FACT_UNCONFIRMED] = "the second stage failed: {a}",
+    [FACT_MORE_NODES] = "something is wrong with {0} more nodes",
+    [FACT_STOOD_IN]
+        = "{a} was to lead and printed no result: {b|another node} did",
+    [FACT_ASTRAY] = "{a} printed a result, but {b} led: it does not count",
+    [FACT_TRAFFIC_UNTOLD]
+        = "{0} of {1} ports did not report their traffic: traffic of others "
+          "is not seen there",
+};
+
+/* One or the other side of what `of` has before its end, which has '|'. */
+static void print_fact_choice (const char *of, const char *end, bool first,
+                               FILE *fp)
+{
+    const char *bar = memchr (of, '|', (size_t)(end - of));
+    const char *from = first ? of : bar + 1;
+
+    fprintf (fp, "%.*s", (int)((first ? bar : end) - from), from);
+}
+
+static void print_fact_name (const char *name, const char *of, const char *end,
+                             FILE *fp)
+{
+    if (*of == '?')
+        fprintf (fp, "%.*s", name ? (int)(end - of - 1) : 0, of + 1);
+    else
+        fprintf (fp, "%.*s",
+                 name         ? INT_MAX
+                 : *of == '|' ? (int)(end - of - 1)
+                              : 0,
+                 name ? name : of + 1);
+}
+
+/* What is in braces, up to its end. */
+static void print_fact_field (const struct fact *x, const char *of,
+                              const char *end, FILE *fp)
+{
+    const char *format = *of == '+' ? "%+.0f" : *of == 'g' ? "%g" : "%.0f";
+    char noun[TIME];
+    double n;
+
+    if (*of >= 'a' && *of <= 'c') {
+        print_fact_name (x->name[*of - 'a'], of + 1, end, fp);
+        return;
+    }
+    of += *of == '+' || *of == 'g';
+    n = x->n[*of++ - '0'];
+    if (*of == ' ') {
+        snprintf (noun, sizeof (noun), "%.*s", (int)(end - of - 1), of + 1);
+        fputs (COUNTED ((size_t)n, noun), fp);
+    }
+    else if (*of == ':')
+        print_fact_choice (of + 1, end, n == 1, fp);
+    else
+        fprintf (fp, format, n);
+}
+
+static char *fact_list (const struct fact *fact, size_t n)
+{
+    char *text;
+    size_t size;
+    FILE *fp = xcheck (open_memstream (&text, &size));
+
+    for (size_t i = 0; i < n; i++)
+        for (const char *s = fact_words[fact[i].kind]; *s; s++) {
+            const char *end = *s == '{' ? strchr (s, '}') : NULL;
+
+            if (end)
+                print_fact_field (&fact[i], s + 1, end, fp);
+            else
+                fputc (*s, fp);
+            s = end ? end : s;
+        }
+    xcheck (fclose (fp) == 0 ? text : NULL);
+    return text_clean (text);
+}
+
+char *words_fact (const struct fact *fact)
+{
+    return fact_list (fact, 1);
+}
+
+char *words_why (const struct finding *x)
+{
+    return fact_list (x->fact, x->nfacts);
+}
+
+char *words_headline (const struct verdict *v)
 {
     if (v->status != VERDICT_OK && v->reason < v->nlimits)
-        return v->limit[v->reason];
-    return v->status != VERDICT_OK ? "it could not be judged"
-           : v->probes > 0         ? "nothing is slow"
-                                   : "nothing was measured";
+        return words_fact (&v->limit[v->reason]);
+    return xstrdup (v->status != VERDICT_OK ? "it could not be judged"
+                    : v->probes > 0         ? "nothing is slow"
+                                            : "nothing was measured");
 }
 
 /* What was measured, where nothing was found. */
@@ -308,7 +545,7 @@ char *words_sentence (const struct verdict *v, const struct fabric *f)
     char *text;
 
     if (verdict_is_limited (v))
-        return xstrdup (v->limit[v->reason]);
+        return words_fact (&v->limit[v->reason]);
     if (v->nfindings == 0)
         return measured_text (v);
     text = words_finding (v->finding, f);
@@ -402,7 +639,8 @@ static void print_times (const struct words_case *c, FILE *fp)
 char *words_ticket (const struct finding *x, const struct fabric *f,
                     const struct words_case *c)
 {
-    char *says = words_finding (x, f), *excess = words_excess (x), *text, *s;
+    char *says = words_finding (x, f), *excess = words_excess (x);
+    char *why = words_why (x), *text, *s;
     json_t *steps = words_steps (x, f), *v;
     size_t i, size;
     FILE *fp = xcheck (open_memstream (&text, &size));
@@ -431,7 +669,7 @@ char *words_ticket (const struct finding *x, const struct fabric *f,
     if (*c->about)
         fprintf (fp, "Found by: %s\n", c->about);
     fprintf (fp, "Measured: %s%s%s\n", excess ? excess : "",
-             excess && x->why ? "; " : "", x->why ? x->why : "");
+             excess && *why ? "; " : "", why);
     xcheck (fclose (fp) == 0 ? text : NULL);
     for (s = text; *s; s++)
         if (*s != '\n' && (*s < ' ' || *s > '~'))
@@ -439,5 +677,6 @@ char *words_ticket (const struct finding *x, const struct fabric *f,
     json_decref (steps);
     free (says);
     free (excess);
+    free (why);
     return text;
 }

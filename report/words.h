@@ -46,8 +46,14 @@ char *words_excess (const struct finding *x);
  */
 char *words_sentence (const struct verdict *v, const struct fabric *f);
 
-/* Where no finding is as bad as the verdict: why it is what it is. Borrowed. */
-const char *words_headline (const struct verdict *v);
+/* How a finding was measured: its facts, one after the other; and one of them, as
+ * a limit is.
+ */
+char *words_why (const struct finding *x);
+char *words_fact (const struct fact *fact);
+
+/* Where no finding is as bad as the verdict: why it is what it is. */
+char *words_headline (const struct verdict *v);
 
 /* Why a node is drained, for Slurm's Reason: "h1 mlx5_0/1's cable is 412 ns slow:
  * reseat it, then swap it; audit 2, link h1/1, +412 ns over its 131 ns"; and the

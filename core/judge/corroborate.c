@@ -2,27 +2,18 @@
 #include "config.h"
 #include "core/judge/judge.h"
 
-#include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "util/alloc.h"
 
 static const struct {
     const char *name;
     enum finding_basis basis; /* of a finding that it confirms */
-    const char *why;
+    enum fact_kind fact;
 } signs[SIGNS] = {
-    [SIGN_COUNTER] = { "counter", BASIS_COUNTER, "a port of it counts errors" },
-    [SIGN_WIDTH] = { "width", BASIS_WIDTH, "it has lost lanes" },
-    [SIGN_SPEED] = { "speed", BASIS_SPEED,
-                     "its lanes are slower than they "
-                     "could be" },
-    [SIGN_WAIT] = { "wait", BASIS_CLASS,
-                    "others' traffic was in its way "
-                    "meanwhile" },
+    [SIGN_COUNTER] = { "counter", BASIS_COUNTER, FACT_COUNTS },
+    [SIGN_WIDTH] = { "width", BASIS_WIDTH, FACT_LANES_LOST },
+    [SIGN_SPEED] = { "speed", BASIS_SPEED, FACT_LANES_SLOW },
+    [SIGN_WAIT] = { "wait", BASIS_CLASS, FACT_WAITED },
 };
 
 const char *sign_name (enum sign_kind kind)
@@ -41,12 +32,10 @@ static unsigned int signs_of (uint32_t link, const struct sign *sign, size_t n)
     return set;
 }
 
-static void append_sign_reason (struct finding *f, enum sign_kind kind)
+static void append_sign_fact (struct verdict *v, struct finding *f,
+                              enum sign_kind kind)
 {
-    char *why = xasprintf ("%s; %s", f->why ? f->why : "", signs[kind].why);
-
-    free (f->why);
-    f->why = why;
+    finding_add_fact (v, f, (struct fact){ .kind = signs[kind].fact });
 }
 
 /* Put those with the sign first, otherwise in the same order. */
@@ -66,8 +55,9 @@ static void move_suspects (struct finding *f, enum sign_kind kind,
     }
 }
 
-static void corroborate_one (struct finding *f, const struct sign *sign,
-                             size_t n, const struct judge_options *opts)
+static void corroborate_one (struct verdict *v, struct finding *f,
+                             const struct sign *sign, size_t n,
+                             const struct judge_options *opts)
 {
     /* the most specific for a cable first */
     static const enum sign_kind order[]
@@ -81,7 +71,7 @@ static void corroborate_one (struct finding *f, const struct sign *sign,
         if (!(all & 1U << order[i]))
             continue;
         move_suspects (f, order[i], sign, n);
-        append_sign_reason (f, order[i]);
+        append_sign_fact (v, f, order[i]);
         if (f->basis == BASIS_CLASS && f->level == VERDICT_WARN
             && judge_fails (opts, f->excess_ns, f->stderr_ns)) {
             f->level = VERDICT_FAIL;
@@ -93,7 +83,7 @@ static void corroborate_one (struct finding *f, const struct sign *sign,
     }
     if (all & 1U << SIGN_WAIT && f->level == VERDICT_FAIL) {
         f->level = VERDICT_UNKNOWN;
-        append_sign_reason (f, SIGN_WAIT);
+        append_sign_fact (v, f, SIGN_WAIT);
     }
 }
 
@@ -104,7 +94,7 @@ void corroborate (struct verdict *v, const struct sign *sign, size_t n,
         struct finding f = v->finding[i];
         size_t k = i;
 
-        corroborate_one (&f, sign, n, opts ? opts : &judge_defaults);
+        corroborate_one (v, &f, sign, n, opts ? opts : &judge_defaults);
         /* sort again: the worst first, otherwise in the same order */
         for (; k > 0 && v->finding[k - 1].level < f.level; k--)
             v->finding[k] = v->finding[k - 1];

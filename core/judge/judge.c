@@ -204,11 +204,16 @@ find_same_observation (const struct observations *in,
  * Limits: what was not determined
  */
 
-/* Append a limit that raises nothing. */
-#define NOTE(j, ...) verdict_limit ((j)->verdict, VERDICT_OK, __VA_ARGS__)
+/* A fact of a kind; then, in braces, its numbers, and .name. */
+#define FACT(of, ...) ((struct fact){ .kind = FACT_##of, __VA_ARGS__ })
+#define N(...) .n = { __VA_ARGS__ }
+#define NAMES(...) .name = { __VA_ARGS__ }
 
-/* "1 link was", "3 links were" */
-#define WERE(n, noun) COUNTED (n, noun), (n) == 1 ? "was" : "were"
+/* Append a limit that raises nothing. */
+static void note_limit (struct judgement *j, struct fact limit)
+{
+    verdict_limit (j->verdict, VERDICT_OK, limit);
+}
 
 /* Ports that no other one of the job can reach. */
 static void limit_alone (struct judgement *j)
@@ -231,10 +236,7 @@ static void limit_alone (struct judgement *j)
             first = first ? first : pathset_endpoint (j->ps, last[s])->name;
         }
     if (alone > 0)
-        NOTE (j, "%s not measured, alone in %s of the job: %s%s",
-              COUNTED (alone, "port"),
-              alone > 1 ? "their subnets" : "its subnet", first,
-              alone > 1 ? ", ..." : "");
+        note_limit (j, FACT (ALONE, N (alone), NAMES (first)));
     free (ports);
     free (last);
 }
@@ -248,18 +250,17 @@ static void limit_samples (struct judgement *j)
         char *fold
             = hostlist_fold ((const char *const *)s->missing, s->nmissing);
 
-        verdict_limit (j->verdict, VERDICT_UNKNOWN, "%s did not answer: %s",
-                       COUNTED (s->nmissing, "node"), fold ? fold : "?");
+        verdict_limit (
+            j->verdict, VERDICT_UNKNOWN,
+            FACT (SILENT_NODES, N (s->nmissing), NAMES (fold ? fold : "?")));
         free (fold);
     }
     if (!s->complete)
-        verdict_limit (j->verdict, VERDICT_UNKNOWN,
-                       "the measurement was not completed");
+        verdict_limit (j->verdict, VERDICT_UNKNOWN, FACT (INCOMPLETE));
     if (j->absent > 0)
-        NOTE (j, "%s %s not measured", WERE (j->absent, "planned probe"));
+        note_limit (j, FACT (ABSENT_PROBES, N (j->absent)));
     if (o->silent > 0)
-        NOTE (j, "%s lost all of %s messages", COUNTED (o->silent, "probe"),
-              o->silent == 1 ? "its" : "their");
+        note_limit (j, FACT (SILENT_PROBES, N (o->silent)));
 }
 
 /* Whether a link is a cable that rows cross as such, not as one of a bundle, nor
@@ -288,14 +289,9 @@ static void limit_model (struct judgement *j)
     size_t measured = 0; /* by LinkRoundTripLatency */
 
     if (s->spread > 0)
-        NOTE (j,
-              "%s spread%s messages of service level %" PRIu64
-              " over several paths (adaptive or hashed routing)",
-              COUNTED (s->spread, "switch"), s->spread == 1 ? "s" : "",
-              s->level);
+        note_limit (j, FACT (SPREAD, N (s->spread, s->level)));
     else if (j->paths)
-        NOTE (j, "the baseline's messages were spread over several paths "
-                 "(adaptive or hashed routing)");
+        note_limit (j, FACT (SPREAD_BEFORE));
     for (size_t k = 0; k < m->m; k++)
         links += is_single (j, m->link[k]);
     for (size_t k = 0; k < c->n; k++) {
@@ -307,56 +303,22 @@ static void limit_model (struct judgement *j)
         *separable += n == 1;
     }
     if (seen < links)
-        NOTE (j, "%s %s not measured by any probe",
-              WERE (links - seen, "link"));
+        note_limit (j, FACT (UNSEEN_LINKS, N (links - seen)));
     if (*separable < seen)
-        NOTE (j,
-              "%zu of the %zu links cannot be resolved by this job's paths",
-              seen - *separable, links);
+        note_limit (j, FACT (UNRESOLVED, N (seen - *separable, links)));
     for (size_t k = 0; k < m->m; k++)
         measured += is_by_lrtl (j, m->link[k]);
     if (!j->has_baseline && measured > 0)
-        NOTE (j,
-              "no baseline: links were compared with their classes, %zu of the "
-              "%zu by their LinkRoundTripLatency",
-              measured, m->m);
+        note_limit (j, FACT (NO_BASELINE_LRTL, N (measured, m->m)));
     else if (!j->has_baseline)
-        NOTE (j, "no baseline: links were compared with their classes only");
+        note_limit (j, FACT (NO_BASELINE));
     if (j->has_baseline && m->uncovered > 0)
-        NOTE (j, "%zu of the %zu links are not in the baseline", m->uncovered,
-              m->m);
+        note_limit (j, FACT (NOT_IN_BASELINE, N (m->uncovered, m->m)));
 }
 
 /*
  * The suspects of a finding
  */
-
-static struct finding *append_finding (struct judgement *j,
-                                       enum verdict_status level,
-                                       enum finding_basis basis)
-{
-    struct verdict *v = j->verdict;
-
-    v->finding = xrealloc (v->finding, v->nfindings + 1, sizeof (*v->finding));
-    v->finding[v->nfindings] = (struct finding){
-        .level = level,
-        .basis = basis,
-        .excess_ns = NAN,
-        .stderr_ns = NAN,
-        .expected_ns = NAN,
-    };
-    return &v->finding[v->nfindings++];
-}
-
-static bool add_number (uint32_t **list, size_t *n, uint32_t number)
-{
-    for (size_t i = 0; i < *n; i++)
-        if ((*list)[i] == number)
-            return false;
-    *list = xrealloc (*list, *n + 1, sizeof (**list));
-    (*list)[(*n)++] = number;
-    return true;
-}
 
 /* Add a link, or that one direction of it explains the excess as well. */
 static void add_suspect_link (const struct judgement *j, struct finding *f,
@@ -367,16 +329,11 @@ static void add_suspect_link (const struct judgement *j, struct finding *f,
     if (info->kind == LINK_SWITCH && f->kind == FINDING_HOST_END)
         f->kind = FINDING_SWITCH_LINK;
     if (oneway)
-        add_number (&f->oneway, &f->noneway, link);
+        verdict_add_number (j->verdict, &f->oneway, &f->noneway, link);
     else
-        add_number (&f->suspect, &f->nsuspects, link);
-    if (info->kind != LINK_HOST || !info->host)
-        return;
-    for (size_t k = 0; k < f->nnodes; k++)
-        if (!strcmp (f->node[k], info->host))
-            return;
-    f->node = xrealloc (f->node, f->nnodes + 1, sizeof (*f->node));
-    f->node[f->nnodes++] = xstrdup (info->host);
+        verdict_add_number (j->verdict, &f->suspect, &f->nsuspects, link);
+    if (info->kind == LINK_HOST && info->host)
+        finding_add_host (j->verdict, f, info->host);
 }
 
 /* Add the links of a row; with a switch, only those at it. */
@@ -435,7 +392,7 @@ static void add_members (const struct judgement *j, struct finding *f,
         else if (s->kind == SUSPECT_ROUTE && f->kind == FINDING_ROUTE)
             add_route (j, f, c->row[first], s);
         else if (s->kind == SUSPECT_SWITCH && f->kind != FINDING_ROUTE) {
-            add_number (&f->sw, &f->nsw, s->index);
+            verdict_add_number (j->verdict, &f->sw, &f->nsw, s->index);
             for (size_t e = first;
                  f->kind == FINDING_SWITCH && e < c->start[signature + 1]; e++)
                 add_path (j, f, c->row[e], s->index);
@@ -451,7 +408,7 @@ static void add_suspect_switches (struct judgement *j, struct finding *f,
     int n = route_switches (&j->ex, number, j->ps, sw, SWITCHES_NAMED);
 
     for (int i = 0; i < n; i++)
-        add_number (&f->sw, &f->nsw, sw[i]);
+        verdict_add_number (j->verdict, &f->sw, &f->nsw, sw[i]);
 }
 
 static void add_cause_suspects (struct judgement *j, struct finding *f,
@@ -690,25 +647,23 @@ static void blame_host (struct judgement *j, struct finding *f, uint32_t link,
     double rest = f->excess_ns, rest_sd = f->stderr_ns;
     enum finding_basis basis = f->basis;
 
-    verdict_drop (j->verdict);
-    f = append_finding (j, VERDICT_WARN, basis);
+    j->verdict->nfindings--;
+    f = verdict_add (j->verdict, VERDICT_WARN, basis);
     f->kind = FINDING_HOST_END;
     add_suspect_link (j, f, link, false);
     f->kind = FINDING_NODE;
     f->excess_ns = rest + ns / 2;
     f->stderr_ns = hypot (rest_sd, sd / 2);
-    f->why = xasprintf ("its round trips take %+.0f ns (+-%.0f) one way over "
-                        "the baseline's; its loopback, which crosses no cable, "
-                        "shows %+.0f ns of that",
-                        f->excess_ns, f->stderr_ns, ns / 2);
+    finding_add_fact (j->verdict, f,
+                      FACT (HOST, N (f->excess_ns, f->stderr_ns, ns / 2)));
 }
 
-/* What its loopback tells of the one host end of a finding: "" if nothing. The
+/* What its loopback tells of the one host end of a finding: false if nothing. The
  * model has subtracted what is slower than in the baseline. Other hosts may be
  * built differently: three quarters of the excess must be there, or not there.
  */
-static void describe_loopback (const struct judgement *j, struct finding *f,
-                               char *text, size_t size)
+static bool find_loopback_fact (const struct judgement *j, struct finding *f,
+                                struct fact *fact)
 {
     bool before;
     double ns;
@@ -716,31 +671,22 @@ static void describe_loopback (const struct judgement *j, struct finding *f,
     double few;
     double many;
 
-    *text = '\0';
     if (f->kind != FINDING_HOST_END || f->nsuspects != 1)
-        return;
+        return false;
     before = model_loopback (&j->model, f->suspect[0], &ns, &sd);
     if (!before && !compare_host_loopbacks (j, f->suspect[0], &ns, &sd))
-        return;
+        return false;
     few = before ? 2 * j->opts->warn_ns : f->excess_ns / 2;
     many = before ? few : 3 * few;
     f->loopback = ns + 2 * sd < few    ? LOOPBACK_FAST
                   : ns - 2 * sd > many ? LOOPBACK_SLOW
                                        : LOOPBACK_UNTOLD;
     if (f->loopback == LOOPBACK_FAST)
-        snprintf (text, size,
-                  "; the adapter's own loopback is as fast as %s",
-                  before ? "before" : "those of the other hosts");
-    else if (f->loopback == LOOPBACK_SLOW && before)
-        snprintf (text, size,
-                  "; its loopback is slower, too, by %.0f ns, which do not "
-                  "count here",
-                  ns / 2);
-    else if (f->loopback == LOOPBACK_SLOW)
-        snprintf (text, size,
-                  "; its loopback is slower by %.0f ns than those of the other "
-                  "hosts",
-                  ns / 2);
+        *fact = before ? FACT (LOOPBACK_FAST) : FACT (LOOPBACK_AS_OTHERS);
+    else
+        *fact = before ? FACT (LOOPBACK_SLOW, N (ns / 2))
+                       : FACT (LOOPBACK_SLOWEST, N (ns / 2));
+    return f->loopback != LOOPBACK_UNTOLD;
 }
 
 static double warn_threshold (const struct judge_options *opts, double se)
@@ -758,35 +704,11 @@ bool judge_fails (const struct judge_options *opts, double ns, double se)
  * Causes to findings
  */
 
-/* The name of a cause for a sentence; the caller frees it. */
-static char *cause_name (const struct judgement *j, size_t number)
-{
-    const struct suspect *s = &j->face[number]->suspect;
-    const struct switch_info *sw = j->net->sw ? &j->net->sw[s->index] : NULL;
-
-    switch (s->kind) {
-    case SUSPECT_LINK:
-        return xstrdup (j->net->link[s->index].id);
-    case SUSPECT_ARC:
-        return xasprintf ("one direction of %s",
-                          j->net->link[arc_link (s->index)].id);
-    case SUSPECT_SWITCH:
-        return xasprintf ("switch %s (%s)", sw->name, sw->id);
-    case SUSPECT_ROUTE:
-        return xasprintf ("the route from switch %s (%s) to %s", sw->name,
-                          sw->id, pathset_endpoint (j->ps, s->to)->name);
-    default:
-        return xasprintf ("the path between %s and %s",
-                          pathset_endpoint (j->ps, s->index)->name,
-                          pathset_endpoint (j->ps, s->to)->name);
-    }
-}
-
-/* How the excess of a cause compares with the rows: "one way", or, where rows of
- * one direction each all come from one end or go to one, so; of a host link such
- * rows among others suffice. The caller frees it.
+/* How the excess of a cause compares with the rows: one way, or, where rows of one
+ * direction each all come from one end or go to one, so; of a host link such rows
+ * among others suffice.
  */
-static char *way_of (const struct judgement *j, size_t number)
+static struct fact cause_way_fact (const struct judgement *j, size_t number)
 {
     const struct cause *c = &j->ex.cause[number];
     const uint32_t *row = j->causes.row + j->causes.start[c->signature];
@@ -794,7 +716,6 @@ static char *way_of (const struct judgement *j, size_t number)
     bool arc = cause_kind (j, number) == SUSPECT_ARC;
     uint32_t link = suspect_link (&j->face[number]->suspect);
     bool from = true, to = true, all = true;
-    const char *a, *b;
 
     for (size_t e = 0; e < cause_row_count (j, c); e++) {
         const struct observation *o = &j->run.obs.v[row[e]];
@@ -813,53 +734,69 @@ static char *way_of (const struct judgement *j, size_t number)
         all = true;
     }
     if (!first || (!from && !to) || !all)
-        return xstrdup (arc ? "(in one direction, the mean of both)"
-                            : "one way");
-    a = pathset_endpoint (j->ps, first->a)->name;
-    b = pathset_endpoint (j->ps, first->b)->name;
-    return xasprintf ("%sin messages%s%s%s%s%s", arc ? "(" : "",
-                      from ? " from " : "", from ? a : "", to ? " to " : "",
-                      to ? b : "",
-                      arc ? ", the mean of both directions)" : "");
+        return arc ? FACT (ONE_WAY_MEAN) : FACT (ONE_WAY);
+    return (struct fact){
+        .kind = arc ? FACT_MESSAGES_MEAN : FACT_MESSAGES,
+        NAMES (from ? pathset_endpoint (j->ps, first->a)->name : NULL,
+               to ? pathset_endpoint (j->ps, first->b)->name : NULL),
+    };
 }
 
-/* but: what is as likely; NULL: nothing. */
-static char *why_of (const struct judgement *j, struct finding *f,
-                     size_t number, const char *but)
+static struct fact cause_route_fact (const struct judgement *j,
+                                     const struct finding *f, size_t number)
 {
-    size_t rows = probes_of (j, &j->ex.cause[number]);
-    const char *s = rows == 1 ? "s" : "";
-    char loopback[160];
-    char *way, *why;
+    const struct suspect *s = &j->face[number]->suspect;
 
-    describe_loopback (j, f, loopback, sizeof (loopback));
+    return FACT (
+        ROUTE,
+        N (probes_of (j, &j->ex.cause[number]), f->excess_ns, f->stderr_ns),
+        NAMES (j->net->sw[s->index].name, j->net->sw[s->index].id,
+               pathset_endpoint (j->ps, s->to)->name));
+}
+
+/* but: what is as likely; FACT_SAID: nothing. */
+static void add_cause_facts (struct judgement *j, struct finding *f,
+                             size_t number, enum fact_kind but)
+{
+    struct verdict *v = j->verdict;
+    struct fact loopback, also = { .kind = but };
+    bool told = find_loopback_fact (j, f, &loopback);
+
     if (f->kind == FINDING_ROUTE) {
-        char *name = cause_name (j, number);
-
-        why = xasprintf ("%s by %s differ%s by %+.0f ns (+-%.0f) from "
-                         "the value that the forwarding tables predict",
-                         COUNTED (rows, "probe"), name, s, f->excess_ns,
-                         f->stderr_ns);
-
-        free (name);
-        return why;
+        finding_add_fact (v, f, cause_route_fact (j, f, number));
+        return;
     }
-    way = way_of (j, number);
-    why = xasprintf (
-        "%s across %s show%s %+.0f ns (+-%.0f) %s above %s%s%s",
-        COUNTED (rows, "probe"), f->nsuspects == 1 ? "it" : "them", s,
-        f->excess_ns, f->stderr_ns, way,
-        f->basis == BASIS_BASELINE
-            ? "the value expected from the baseline"
-        : is_by_lrtl (j, f->suspect[0])
-            ? "cables of its class and LinkRoundTripLatency; without a "
-              "baseline this need not be new"
-            : "its class; without a baseline this need not be new",
-        f->nsw > 0 && f->kind != FINDING_SWITCH ? "; a slow switch is as likely"
-                                                : "",
-        but ? but : loopback);
-    free (way);
-    return why;
+    finding_add_fact (
+        v, f,
+        FACT (ACROSS, N (probes_of (j, &j->ex.cause[number]), f->nsuspects,
+                         f->excess_ns, f->stderr_ns)));
+    finding_add_fact (v, f, cause_way_fact (j, number));
+    finding_add_fact (v, f,
+                      f->basis == BASIS_BASELINE      ? FACT (ABOVE_BASELINE)
+                      : is_by_lrtl (j, f->suspect[0]) ? FACT (ABOVE_LRTL)
+                                                      : FACT (ABOVE_CLASS));
+    if (f->nsw > 0 && f->kind != FINDING_SWITCH)
+        finding_add_fact (v, f, FACT (SWITCH_TOO));
+    if (but != FACT_SAID)
+        finding_add_fact (v, f, also);
+    else if (told)
+        finding_add_fact (v, f, loopback);
+}
+
+/* A cause that paths of several lengths explain as well. */
+static void note_uneven (struct judgement *j, size_t number)
+{
+    const struct suspect *s = &j->face[number]->suspect;
+    uint32_t link = suspect_link (s);
+    double ns = j->ex.cause[number].excess_ns;
+
+    if (s->kind == SUSPECT_SWITCH)
+        note_limit (j, FACT (UNEVEN, N (ns),
+                             NAMES (j->net->sw[s->index].name,
+                                    j->net->sw[s->index].id)));
+    else
+        note_limit (j, FACT (UNEVEN, N (ns, s->kind == SUSPECT_ARC),
+                             NAMES (j->net->link[link].id)));
 }
 
 static void judge_cause (struct judgement *j, size_t number)
@@ -869,18 +806,15 @@ static void judge_cause (struct judgement *j, size_t number)
     bool links = is_links (j, number);
     double loopback_ns, loopback_sd;
     bool busy = is_busy (j, c);
-    const char *but = NULL;
+    enum fact_kind but = FACT_SAID;
     struct finding *f;
     uint32_t own;
 
     if (cause_kind (j, number) == SUSPECT_LINK
         && -c->excess_ns > warn_threshold (opts, c->stderr_ns)) {
-        char *name = cause_name (j, number);
-
-        NOTE (j, "%s takes %.0f ns less than expected: it was repaired or "
-                 "changed, or was slow when the baseline was taken",
-              name, -c->excess_ns);
-        free (name);
+        note_limit (
+            j, FACT (FASTER, N (-c->excess_ns),
+                     NAMES (j->net->link[j->face[number]->suspect.index].id)));
         return;
     }
     if (links ? c->excess_ns <= warn_threshold (opts, c->stderr_ns)
@@ -888,7 +822,7 @@ static void judge_cause (struct judgement *j, size_t number)
                     <= fmax (ROUTE_NS, opts->warn_spread * c->stderr_ns))
         return;
     j->crowded |= busy;
-    f = append_finding (j, VERDICT_WARN, BASIS_CLASS);
+    f = verdict_add (j->verdict, VERDICT_WARN, BASIS_CLASS);
     add_cause_suspects (j, f, number);
     f->excess_ns = c->excess_ns;
     f->stderr_ns = c->stderr_ns;
@@ -897,16 +831,9 @@ static void judge_cause (struct judgement *j, size_t number)
         if (judge_fails (opts, f->excess_ns, f->stderr_ns))
             f->level = VERDICT_FAIL;
     }
-    /* paths of several lengths explain it as well */
     else if (j->paths && j->paths->uneven) {
-        char *name = cause_name (j, number);
-
-        verdict_drop (j->verdict);
-        NOTE (j,
-              "%s looks slow by %+.0f ns, or paths across it are longer than "
-              "others: only a baseline can tell",
-              name, c->excess_ns);
-        free (name);
+        j->verdict->nfindings--;
+        note_uneven (j, number);
         return;
     }
     if (f->kind != FINDING_ROUTE && f->level == VERDICT_FAIL
@@ -922,22 +849,22 @@ static void judge_cause (struct judgement *j, size_t number)
         f->level = VERDICT_UNKNOWN;
     else if (cause_kind (j, number) == SUSPECT_WARM) {
         f->level = VERDICT_WARN;
-        but = "; it grew while it was measured";
+        but = FACT_GREW;
     }
     else if (f->level == VERDICT_FAIL && busy) {
         f->level = VERDICT_WARN;
-        but = "; others' traffic met all messages across it, and is as likely";
+        but = FACT_TRAFFIC_TOO;
     }
     else if (f->level == VERDICT_FAIL && may_be_software (j, f)) {
         f->level = VERDICT_WARN;
-        but = "; without a loopback, the host's software is as likely";
+        but = FACT_SOFTWARE_TOO;
     }
     /* by chance all flows of a pair or two crossed another cable */
     else if (f->level == VERDICT_FAIL && !is_single (j, f->suspect[0])
              && probes_of (j, c) < PROBES_SURE)
         f->level = VERDICT_WARN;
     f->expected_ns = expected_of (j, f->suspect[0]);
-    f->why = why_of (j, f, number, but);
+    add_cause_facts (j, f, number, but);
     if (f->kind == FINDING_SWITCH_LINK)
         add_suspect_switches (j, f, number);
 }
@@ -960,19 +887,13 @@ static void judge_class (struct judgement *j, size_t number)
     j->shift[j->nshifts++] = (struct class_shift){
         j->face[number]->suspect.index, c->excess_ns };
     verdict_limit (j->verdict, much ? VERDICT_UNKNOWN : VERDICT_OK,
-                   "all links of class %s differ by %+.0f ns from the "
-                   "expected value; this shift was removed",
-                   name, c->excess_ns);
+                   FACT (CLASS_SHIFT, N (c->excess_ns), NAMES (name)));
 }
 
 /* All links got slower during the run, or faster: a room warms up. */
 static void judge_drift (struct judgement *j, size_t number)
 {
-    const struct cause *c = &j->ex.cause[number];
-
-    NOTE (j,
-          "all links took %+.0f ns more at the end of the first stage than at "
-          "its beginning; this drift was removed", c->excess_ns);
+    note_limit (j, FACT (DRIFT, N (j->ex.cause[number].excess_ns)));
 }
 
 static bool has_suspect (const struct finding *f, uint32_t link)
@@ -998,10 +919,9 @@ static bool is_of_class (const struct judgement *j, const struct finding *f,
  * from its class may look like another's excess. What lags behind a class that
  * got faster is a WARN, too.
  */
-static void judge_laggard (const struct judgement *j, struct finding *f)
+static void judge_laggard (struct judgement *j, struct finding *f)
 {
     const struct class_shift *most = NULL;
-    char *why;
 
     for (size_t i = 0; i < j->nshifts; i++)
         if ((j->shift[i].ns > 0 || is_of_class (j, f, j->shift[i].class_id))
@@ -1012,16 +932,9 @@ static void judge_laggard (const struct judgement *j, struct finding *f)
         return;
     if (f->level == VERDICT_FAIL)
         f->level = VERDICT_WARN;
-    if (most->ns < 0)
-        why = xasprintf ("%s; the others of its class take %.0f ns less than "
-                         "before",
-                         f->why, -most->ns);
-    else
-        why = xasprintf ("%s; a whole class of links takes %.0f ns more than "
-                         "before, which may be a part of this",
-                         f->why, most->ns);
-    free (f->why);
-    f->why = why;
+    finding_add_fact (j->verdict, f,
+                      most->ns < 0 ? FACT (CLASS_LESS, N (-most->ns))
+                                   : FACT (CLASS_MORE, N (most->ns)));
 }
 
 /* Links that a wrong route may not cross are UNKNOWN below its excess. */
@@ -1063,18 +976,17 @@ static void find_busy (struct judgement *j)
 {
     for (size_t i = 0; i < j->opts->nbusy; i++) {
         const struct busy_link *busy = &j->opts->busy[i];
-        struct finding *f = append_finding (j, VERDICT_UNKNOWN, BASIS_TRAFFIC);
+        struct finding *f
+            = verdict_add (j->verdict, VERDICT_UNKNOWN, BASIS_TRAFFIC);
 
         add_suspect_link (j, f, busy->link, false);
         for (size_t k = 0; k < busy->nway; k++)
-            add_number (&f->oneway, &f->noneway, busy->way[k]);
-        f->why = xstrdup (busy->why);
+            verdict_add_number (j->verdict, &f->oneway, &f->noneway,
+                                busy->way[k]);
+        finding_add_fact (j->verdict, f, busy->carries);
     }
     if (j->unjudged > 0)
-        NOTE (j,
-              "others' traffic filled host ends and may have filled %s on its "
-              "way, which were not judged",
-              COUNTED (j->unjudged, "link"));
+        note_limit (j, FACT (UNJUDGED, N (j->unjudged)));
 }
 
 /* Whether a finding is of the host at this link. */
@@ -1104,8 +1016,7 @@ static double judge_loopbacks (struct judgement *j)
     free (v);
     if (fabs (most) <= j->opts->warn_ns)
         return 0;
-    NOTE (j, "the loopbacks of most hosts take %+.0f ns one way over the "
-             "baseline's", most / 2);
+    note_limit (j, FACT (LOOPBACKS_SHIFT, N (most / 2)));
     return most;
 }
 
@@ -1126,14 +1037,13 @@ static void judge_nodes (struct judgement *j)
             || (ns - fmax (0, most) - 3 * sd) / 2 <= j->opts->fail_ns
             || is_node (j, link))
             continue;
-        f = append_finding (j, VERDICT_WARN, BASIS_LOOPBACK);
+        f = verdict_add (j->verdict, VERDICT_WARN, BASIS_LOOPBACK);
         add_suspect_link (j, f, link, false);
         f->kind = FINDING_NODE;
         f->excess_ns = ns / 2;
         f->stderr_ns = sd / 2;
-        f->why = xasprintf ("its loopback, which crosses no cable, shows %+.0f "
-                            "ns (+-%.0f) one way over the baseline's",
-                            f->excess_ns, f->stderr_ns);
+        finding_add_fact (j->verdict, f,
+                          FACT (HOST_LOOPBACK, N (f->excess_ns, f->stderr_ns)));
     }
 }
 
@@ -1152,17 +1062,18 @@ static void judge_nodes (struct judgement *j)
  * spread: then there is a note instead.
  */
 static struct finding *add_share (struct judgement *j, struct share *share,
-                                  enum finding_basis basis, const char *what)
+                                  enum finding_basis basis,
+                                  enum fact_kind unknown)
 {
-    struct finding *f = append_finding (j, VERDICT_WARN, basis);
+    struct finding *f = verdict_add (j->verdict, VERDICT_WARN, basis);
 
     for (size_t i = 0; i < share->n; i++)
         add_suspect_link (j, f, share->link[i], false);
     free (share->link);
     if (!j->paths || f->kind == FINDING_HOST_END)
         return f;
-    verdict_drop (j->verdict);
-    NOTE (j, "some link between switches %s messages", what);
+    j->verdict->nfindings--;
+    note_limit (j, (struct fact){ .kind = unknown });
     return NULL;
 }
 
@@ -1186,12 +1097,11 @@ static int judge_delays (struct judgement *j, struct error *err)
             slow.n = 0;
     if (slow.n == 0)
         free (slow.link);
-    else if ((f = add_share (j, &slow, BASIS_SLOW, "delays")))
-        f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it take "
-                            "%g us more than the least or longer, of all others "
-                            "%" PRIu64 " of %" PRIu64,
-                            slow.affected, slow.sent, slow.more_ns / 1e3,
-                            slow.other_affected, slow.other_sent);
+    else if ((f = add_share (j, &slow, BASIS_SLOW, FACT_SOME_LINK_DELAYS)))
+        finding_add_fact (
+            j->verdict, f,
+            FACT (DELAYED, N (slow.affected, slow.sent, slow.more_ns / 1e3,
+                              slow.other_affected, slow.other_sent)));
     return 0;
 }
 
@@ -1204,25 +1114,20 @@ static int judge_loss (struct judgement *j, struct error *err)
     if (share_find (&loss, j->ps, j->samples, SHARE_LOST, false, err) < 0)
         return -1;
     if (loss.other_least > LOSS_WARN)
-        verdict_limit (j->verdict,
-                       loss.other_least > LOSS_FAIL ? VERDICT_FAIL
-                                                    : VERDICT_WARN,
-                       "%" PRIu64 " of %" PRIu64 " messages were lost, on no "
-                       "link in particular: InfiniBand loses none; look at the "
-                       "switches' discards, the MTU, receive queues, and for "
-                       "nodes that are too slow to answer",
-                       loss.other_affected, loss.other_sent);
+        verdict_limit (
+            j->verdict,
+            loss.other_least > LOSS_FAIL ? VERDICT_FAIL : VERDICT_WARN,
+            FACT (LOST_NOWHERE, N (loss.other_affected, loss.other_sent)));
     else
-        NOTE (j, "%" PRIu64 " of %" PRIu64 " messages were lost",
-              j->run.obs.lost, j->run.obs.sent);
-    if (loss.n == 0 || !(f = add_share (j, &loss, BASIS_LOSS, "loses")))
+        note_limit (j, FACT (LOST_SOME, N (j->run.obs.lost, j->run.obs.sent)));
+    if (loss.n == 0
+        || !(f = add_share (j, &loss, BASIS_LOSS, FACT_SOME_LINK_LOSES)))
         return 0;
     if (loss.least > LOSS_FAIL)
         f->level = VERDICT_FAIL;
-    f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it were "
-                        "lost, of all others %" PRIu64 " of %" PRIu64,
-                        loss.affected, loss.sent, loss.other_affected,
-                        loss.other_sent);
+    finding_add_fact (j->verdict, f,
+                      FACT (LOST, N (loss.affected, loss.sent,
+                                     loss.other_affected, loss.other_sent)));
     return 0;
 }
 
@@ -1236,23 +1141,23 @@ static bool is_of_cable (const struct finding *f)
 /* Say of findings, each of one link, which are of one transceiver. */
 static void find_cages (struct judgement *j)
 {
-    const struct verdict *v = j->verdict;
+    struct verdict *v = j->verdict;
 
     for (size_t i = 0; i < v->nfindings; i++)
         for (size_t k = 0; k < v->nfindings && is_of_cable (&v->finding[i]);
              k++) {
             struct finding *f = &v->finding[i], *other = &v->finding[k];
-            char *cage = NULL;
+            const struct switch_info *sw;
+            unsigned int cage = 0;
 
             if (is_of_cable (other))
-                cage = network_cage (j->net, f->suspect[0], other->suspect[0]);
-            if (cage) {
-                char *why = xasprintf ("%s; %s", f->why, cage);
-
-                free (f->why);
-                f->why = why;
-            }
-            free (cage);
+                cage = network_cage (j->net, f->suspect[0], other->suspect[0],
+                                     &sw);
+            if (cage > 0)
+                finding_add_fact (v, f,
+                                  FACT (CAGE, N (cage),
+                                        NAMES (j->net->link[*other->suspect].id,
+                                               sw->name, sw->id)));
         }
 }
 
@@ -1304,7 +1209,6 @@ static struct mixture *mixture_of_baseline (const struct judgement *j)
 static void judge_cable (struct judgement *j, const struct slow_cable *c,
                          double before)
 {
-    const char *one = c->n == 1 ? "it" : "one of them";
     bool was_fast = before < -BEFORE;
     double lengths = fmax (j->opts->fail_ns,
                            j->opts->warn_spread * j->model.differ);
@@ -1313,8 +1217,8 @@ static void judge_cable (struct judgement *j, const struct slow_cable *c,
     if (c->spread_ns > j->opts->fail_ns
         || c->excess_ns <= (was_fast ? j->opts->fail_ns : lengths))
         return;
-    f = append_finding (j, VERDICT_WARN,
-                        was_fast ? BASIS_BASELINE : BASIS_CLASS);
+    f = verdict_add (j->verdict, VERDICT_WARN,
+                     was_fast ? BASIS_BASELINE : BASIS_CLASS);
     f->kind = FINDING_SWITCH_LINK;
     for (size_t i = 0; i < c->n; i++)
         add_suspect_link (j, f, c->cable[i], false);
@@ -1323,12 +1227,11 @@ static void judge_cable (struct judgement *j, const struct slow_cable *c,
     if (was_fast && c->heap && c->excess_ns > lengths
         && judge_fails (j->opts, f->excess_ns, f->stderr_ns))
         f->level = VERDICT_FAIL;
-    f->why = xasprintf ("%zu of %s that may cross %s show%s %+.0f ns (+-%.0f) "
-                        "one way; about %.0f do cross each%s",
-                        c->slow, COUNTED (c->flows, "flow"), one,
-                        c->slow == 1 ? "s" : "", c->excess_ns, c->stderr_ns,
-                        c->expected,
-                        was_fast ? ", and none did so in the baseline" : "");
+    finding_add_fact (j->verdict, f,
+                      FACT (FLOWS, N (c->slow, c->flows, c->excess_ns,
+                                      c->stderr_ns, c->expected, c->n)));
+    if (was_fast)
+        finding_add_fact (j->verdict, f, FACT (NONE_BEFORE));
 }
 
 /* Find them in the confirm stage, where there is one. The flows of the baseline
@@ -1362,15 +1265,9 @@ static void judge_cables (struct judgement *j, const struct plan *plan)
     if (all)
         cables = mixture_cables (all, &judged, &uneven);
     if (uneven > 0)
-        NOTE (j,
-              "the paths of %s differ in length: their flows do not show "
-              "whether a cable between switches is slow",
-              COUNTED (uneven, "pair"));
+        note_limit (j, FACT (UNEVEN_PAIRS, N (uneven)));
     if (cables > 0)
-        NOTE (j,
-              "of %s that only some flows cross, %zu had enough flows to "
-              "show whether one is slow",
-              COUNTED (cables, "cable"), judged);
+        note_limit (j, FACT (FLOWS_ENOUGH, N (judged, cables)));
     if (m != all)
         mixture_destroy (m);
     mixture_destroy (all);
@@ -1441,15 +1338,13 @@ static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
         free (names);
         names = more;
     }
-    verdict_limit (v, many ? VERDICT_UNKNOWN : VERDICT_OK,
-                   "%zu of %s and %zu of %s were judged; not judged, because "
-                   "others' traffic or too few probes would hide %.0f ns: "
-                   "%s%s; the verdict does not include them",
-                   hosts - open_hosts, COUNTED (hosts, "host end"),
-                   j->model.m - hosts - (v->nopen - open_hosts),
-                   COUNTED (j->model.m - hosts, "other link"),
-                   j->opts->fail_ns, names,
-                   v->nopen > OPEN_NAMED ? ", ..." : "");
+    verdict_limit (
+        v, many ? VERDICT_UNKNOWN : VERDICT_OK,
+        FACT (OPEN,
+              N (hosts - open_hosts, hosts,
+                 j->model.m - hosts - (v->nopen - open_hosts),
+                 j->model.m - hosts, j->opts->fail_ns, v->nopen > OPEN_NAMED),
+              NAMES (names)));
     v->limited = limited; /* all others were judged */
     free (names);
 }
@@ -1471,7 +1366,7 @@ static void judge_open (struct judgement *j)
             hosts += host;
             for (size_t i = 0; i < v->nfindings && open; i++)
                 open = !has_suspect (&v->finding[i], link);
-            if (open && add_number (&v->open, &v->nopen, link))
+            if (open && verdict_add_number (v, &v->open, &v->nopen, link))
                 open_hosts += host;
         }
     if (v->nopen > 0)
@@ -1754,15 +1649,11 @@ static int judge_links (struct judgement *j, const struct plan *plan,
         judge_cables (j, plan);
     judge_open (j);
     if (j->ex.full)
-        verdict_limit (v, VERDICT_UNKNOWN,
-                       "more is slow than can be resolved");
+        verdict_limit (v, VERDICT_UNKNOWN, FACT (TOO_MANY));
     if (j->disturbed > 0)
-        NOTE (j, "%s %s disturbed and ignored", WERE (j->disturbed, "probe"));
+        note_limit (j, FACT (DISTURBED, N (j->disturbed)));
     if (j->ndistrusted > 0)
-        NOTE (j,
-              "the loopbacks of %s differ from the baseline's, while round "
-              "trips do not, and were ignored",
-              COUNTED (j->ndistrusted, "host"));
+        note_limit (j, FACT (DISTRUSTED, N (j->ndistrusted)));
     if ((j->run.obs.lost > 0 && judge_loss (j, err) < 0)
         || judge_delays (j, err) < 0)
         return -1;
@@ -1868,8 +1759,7 @@ static int align_stages (struct judgement *j, const struct plan *plan,
     map_clear (&first);
     j->samples = same;
     if (fabs (shift.ns) > j->opts->warn_ns)
-        NOTE (j, "all round trips took %+.0f ns more when suspects were "
-                 "measured again; this was subtracted", shift.ns);
+        note_limit (j, FACT (STAGE_SHIFT, N (shift.ns)));
     return rc;
 }
 
@@ -1906,7 +1796,7 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     limit_samples (&j);
     limit_alone (&j);
     if (empty)
-        NOTE (&j, "nothing to measure");
+        note_limit (&j, FACT (NOTHING));
     else if (judge_links (&j, plan, err) < 0)
         goto error;
     judgement_clear (&j);

@@ -71,11 +71,11 @@ struct model;
 
 /* A host link that carried so much of others' traffic meanwhile that round
  * trips tell nothing of it, nor of links that this traffic may have filled. It
- * becomes an UNKNOWN finding with the sentence `why`.
+ * becomes an UNKNOWN finding with this fact.
  */
 struct busy_link {
     uint32_t link;
-    char why[192];
+    struct fact carries;
     uint32_t *way; /* links that the traffic may have filled: round trips */
     size_t nway;   /* over them give no baseline */
 };

@@ -2,29 +2,11 @@
 #include "config.h"
 #include "core/judge/verdict.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "util/alloc.h"
-#include "util/json.h"
-#include "util/text.h"
-
-enum {
-    FILE_MAX = 256 << 20, /* bytes of a file */
-    ITEMS_MAX = 1 << 20,  /* in a list */
-    TEXT_MAX = 4096,      /* bytes of a sentence */
-    NUMBER_MAX = 1 << 30,
-};
-
-#define NS_MAX 1e12
-
-static const char *const status_name[] = {
+const char *const verdict_status_names[] = {
     [VERDICT_OK] = "OK",
     [VERDICT_WARN] = "WARN",
     [VERDICT_UNKNOWN] = "UNKNOWN",
@@ -32,7 +14,7 @@ static const char *const status_name[] = {
     NULL,
 };
 
-static const char *const kind_name[] = {
+const char *const finding_kind_names[] = {
     [FINDING_HOST_END] = "host end",
     [FINDING_SWITCH_LINK] = "switch link",
     [FINDING_SWITCH] = "switch",
@@ -41,35 +23,27 @@ static const char *const kind_name[] = {
     NULL,
 };
 
-static const char *const basis_name[] = {
+const char *const finding_basis_names[] = {
     [BASIS_BASELINE] = "baseline", [BASIS_CLASS] = "class",
     [BASIS_COUNTER] = "counter",   [BASIS_WIDTH] = "width",
     [BASIS_SPEED] = "speed",       [BASIS_TRAFFIC] = "traffic",
     [BASIS_LOOPBACK] = "loopback", [BASIS_LOSS] = "loss",
-    [BASIS_SLOW] = "delay",
-    NULL,
-};
-
-static const char *const loopback_name[] = {
-    [LOOPBACK_UNTOLD] = "untold",
-    [LOOPBACK_FAST] = "fast",
-    [LOOPBACK_SLOW] = "slow",
-    NULL,
+    [BASIS_SLOW] = "delay",        NULL,
 };
 
 const char *verdict_status_name (enum verdict_status status)
 {
-    return status_name[status];
+    return verdict_status_names[status];
 }
 
 const char *finding_kind_name (enum finding_kind kind)
 {
-    return kind_name[kind];
+    return finding_kind_names[kind];
 }
 
 const char *finding_basis_name (enum finding_basis basis)
 {
-    return basis_name[basis];
+    return finding_basis_names[basis];
 }
 
 bool finding_is_of_switch (const struct finding *f)
@@ -80,59 +54,77 @@ bool finding_is_of_switch (const struct finding *f)
 
 struct verdict *verdict_create (void)
 {
-    return xcalloc (1, sizeof (struct verdict));
-}
+    struct pool *pool = pool_create ();
+    struct verdict *v = pool_alloc (pool, 1, sizeof (*v));
 
-static void free_verdict_strings (char **v, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        free (v[i]);
-    free (v);
-}
-
-void verdict_drop (struct verdict *v)
-{
-    struct finding *f = &v->finding[--v->nfindings];
-
-    free (f->suspect);
-    free (f->oneway);
-    free (f->sw);
-    free_verdict_strings (f->node, f->nnodes);
-    free (f->why);
+    v->pool = pool;
+    return v;
 }
 
 void verdict_destroy (struct verdict *v)
 {
-    if (v) {
-        int saved_errno = errno;
+    if (v)
+        pool_destroy (v->pool);
+}
 
-        while (v->nfindings > 0)
-            verdict_drop (v);
-        free (v->finding);
-        free (v->open);
-        free_verdict_strings (v->limit, v->nlimits);
-        free (v);
-        errno = saved_errno;
-    }
+static void append_fact (struct pool *pool, struct fact **list, size_t *n,
+                         struct fact fact)
+{
+    *list = pool_grow (pool, *list, *n, sizeof (**list));
+    for (int i = 0; i < FACT_NAMES; i++)
+        fact.name[i] = pool_strdup (pool, fact.name[i]);
+    (*list)[(*n)++] = fact;
 }
 
 void verdict_limit (struct verdict *v, enum verdict_status status,
-                    const char *fmt, ...)
+                    struct fact limit)
 {
-    va_list ap;
-    char *text;
-
-    va_start (ap, fmt);
-    text = xvasprintf (fmt, ap);
-    va_end (ap);
-    v->limit = xrealloc (v->limit, v->nlimits + 1, sizeof (*v->limit));
-    v->limit[v->nlimits] = text_clean (text);
     v->limited |= status > VERDICT_OK;
     if (status > v->status) {
         v->status = status;
         v->reason = v->nlimits;
     }
-    v->nlimits++;
+    append_fact (v->pool, &v->limit, &v->nlimits, limit);
+}
+
+struct finding *verdict_add (struct verdict *v, enum verdict_status level,
+                             enum finding_basis basis)
+{
+    v->finding
+        = pool_grow (v->pool, v->finding, v->nfindings, sizeof (*v->finding));
+    v->finding[v->nfindings] = (struct finding){
+        .level = level,
+        .basis = basis,
+        .excess_ns = NAN,
+        .stderr_ns = NAN,
+        .expected_ns = NAN,
+    };
+    return &v->finding[v->nfindings++];
+}
+
+void finding_add_fact (struct verdict *v, struct finding *f, struct fact fact)
+{
+    append_fact (v->pool, &f->fact, &f->nfacts, fact);
+}
+
+bool verdict_add_number (struct verdict *v, uint32_t **list, size_t *n,
+                         uint32_t number)
+{
+    for (size_t i = 0; i < *n; i++)
+        if ((*list)[i] == number)
+            return false;
+    *list = pool_grow (v->pool, *list, *n, sizeof (**list));
+    (*list)[(*n)++] = number;
+    return true;
+}
+
+void finding_add_host (struct verdict *v, struct finding *f, const char *host)
+{
+    for (size_t k = 0; k < f->nnodes; k++)
+        if (!strcmp (f->node[k], host))
+            return;
+    f->node = pool_grow (v->pool, f->node, f->nnodes, sizeof (*f->node));
+    f->node[f->nnodes++] = pool_strdup (v->pool, host);
 }
 
 bool verdict_is_limited (const struct verdict *v)
@@ -169,300 +161,4 @@ const char *verdict_rail (const struct verdict *v, const struct network *net)
         rail = of;
     }
     return rail;
-}
-
-/*
- * The file. Tables of its keys define the type of each value and its place in
- * memory, for writing and for reading.
- */
-
-/* The type of a value, in memory and in the file. */
-enum verdict_type {
-    STATUS,
-    KIND,
-    BASIS,
-    LOOPBACK,
-    LINK,
-    SWITCH,
-    TEXT,
-    NS,
-    NUMBER,
-    FINDING,
-};
-
-static const struct {
-    size_t size;
-    const char *const *names;
-} types[] = {
-    [STATUS] = { sizeof (enum verdict_status), status_name },
-    [KIND] = { sizeof (enum finding_kind), kind_name },
-    [BASIS] = { sizeof (enum finding_basis), basis_name },
-    [LOOPBACK] = { sizeof (enum finding_loopback), loopback_name },
-    [LINK] = { sizeof (uint32_t), NULL },
-    [SWITCH] = { sizeof (uint32_t), NULL },
-    [TEXT] = { sizeof (char *), NULL },
-    [NS] = { sizeof (double), NULL },
-    [NUMBER] = { sizeof (size_t), NULL },
-    [FINDING] = { sizeof (struct finding), NULL },
-};
-
-/* The place of a key's value in its struct, for a list that of its pointer; and
- * the place of the number of items.
- */
-struct verdict_field {
-    const char *key;
-    enum verdict_type type;
-    size_t at;
-    size_t count;  /* 0: not a list */
-    bool optional; /* missing in older files */
-};
-
-#define F(field) offsetof (struct finding, field)
-static const struct verdict_field finding_fields[] = {
-    { "level", STATUS, .at = F (level) },
-    { "suspects", LINK, .at = F (suspect), .count = F (nsuspects) },
-    { "oneway", LINK, .at = F (oneway), .count = F (noneway) },
-    { "switches", SWITCH, .at = F (sw), .count = F (nsw) },
-    { "kind", KIND, .at = F (kind) },
-    { "excess_ns", NS, .at = F (excess_ns) },
-    { "stderr_ns", NS, .at = F (stderr_ns) },
-    { "expected_ns", NS, .at = F (expected_ns) },
-    { "basis", BASIS, .at = F (basis) },
-    { "nodes", TEXT, .at = F (node), .count = F (nnodes) },
-    { "loopback", LOOPBACK, .at = F (loopback), .optional = true },
-    { "why", TEXT, .at = F (why) },
-    { .key = NULL },
-};
-
-#define V(field) offsetof (struct verdict, field)
-static const struct verdict_field verdict_fields[] = {
-    { "status", STATUS, .at = V (status) },
-    { "findings", FINDING, .at = V (finding), .count = V (nfindings) },
-    { "not_judged", LINK, .at = V (open), .count = V (nopen),
-      .optional = true },
-    { "limits", TEXT, .at = V (limit), .count = V (nlimits) },
-    { "hosts", NUMBER, .at = V (nodes) },
-    { "links", NUMBER, .at = V (links) },
-    { "separable", NUMBER, .at = V (separable) },
-    { "measurements", NUMBER, .at = V (probes) },
-    { "rounds", NUMBER, .at = V (rounds) },
-    { .key = NULL },
-};
-
-static json_t *write_verdict_fields (json_t *obj, const struct verdict_field *f,
-                                     const void *from,
-                                     const struct network *net);
-
-static json_t *write_value (enum verdict_type type, const void *v,
-                            const struct network *net)
-{
-    const double *ns = v;
-
-    switch (type) {
-    case STATUS:
-    case KIND:
-    case BASIS:
-    case LOOPBACK:
-        return json_string (types[type].names[*(const unsigned int *)v]);
-    case LINK:
-        return json_string (net->link[*(const uint32_t *)v].id);
-    case SWITCH:
-        return json_string (net->sw[*(const uint32_t *)v].id);
-    case TEXT:
-        return json_string (*(char *const *)v);
-    case NS:
-        return number_json (*ns);
-    case NUMBER:
-        return json_integer ((json_int_t) * (const size_t *)v);
-    case FINDING:
-        return write_verdict_fields (json_object (), finding_fields, v, net);
-    }
-    return NULL;
-}
-
-static json_t *write_verdict_fields (json_t *obj, const struct verdict_field *f,
-                                     const void *from,
-                                     const struct network *net)
-{
-    for (; f->key; f++) {
-        const char *v = (const char *)from + f->at;
-        const void *n = (const char *)from + f->count;
-        json_t *json = f->count ? json_array () : write_value (f->type, v, net);
-
-        if (f->count)
-            v = *(const void *const *)v;
-        for (size_t i = 0; f->count && i < *(const size_t *)n; i++) {
-            json_add (json, write_value (f->type, v, net));
-            v += types[f->type].size;
-        }
-        json_put (obj, f->key, json);
-    }
-    return obj;
-}
-
-json_t *verdict_json (const struct verdict *v, const struct network *net)
-{
-    return write_verdict_fields (json_file ("verdict", net->hash),
-                                 verdict_fields, v, net);
-}
-
-int verdict_write (const struct verdict *v, const struct network *net, FILE *fp,
-                   struct error *err)
-{
-    json_t *json = verdict_json (v, net);
-    int rc = json_write (json, fp, err);
-
-    json_decref (json);
-    return rc;
-}
-
-struct reading {
-    json_t *links, *switches; /* numbers by their ids */
-    char where[32];           /* the finding, for errors */
-    struct error *err;
-};
-
-static int read_verdict_fields (const json_t *obj,
-                                const struct verdict_field *f, void *to,
-                                struct reading *r);
-
-/* Report what is wrong with a key. Return -1. */
-static int verdict_key_error (const struct reading *r, const char *key,
-                              const char *what)
-{
-    return error_input (r->err, "%s%s%s: %s", r->where, *r->where ? "." : "",
-                        key, what);
-}
-
-/* On failure, verdict_destroy frees what was read. */
-static int read_verdict_value (const struct verdict_field *f, void *v,
-                               const json_t *json, struct reading *r)
-{
-    const char *s = json_string_value (json);
-    json_t *number;
-
-    switch (f->type) {
-    case STATUS:
-    case KIND:
-    case BASIS:
-    case LOOPBACK:
-        for (unsigned int i = 0; s && types[f->type].names[i]; i++)
-            if (!strcmp (s, types[f->type].names[i])) {
-                *(unsigned int *)v = i;
-                return 0;
-            }
-        return verdict_key_error (r, f->key, "not one of those that are known");
-    case LINK:
-    case SWITCH:
-        number = json_object_get (f->type == LINK ? r->links : r->switches, s);
-        if (!number)
-            return verdict_key_error (r, f->key, "one is not in the fabric");
-        *(uint32_t *)v = (uint32_t)json_integer_value (number);
-        return 0;
-    case TEXT:
-        if (!s || strlen (s) > TEXT_MAX)
-            return verdict_key_error (r, f->key,
-                                      "not a text, or too long a one");
-        *(char **)v = text_clean (xstrdup (s));
-        return 0;
-    case NS:
-        *(double *)v = json_is_null (json) ? NAN : json_number_value (json);
-        if (!json_is_null (json)
-            && (!json_is_number (json) || fabs (*(double *)v) > NS_MAX))
-            return verdict_key_error (r, f->key,
-                                      "not a number, or too large a one");
-        return 0;
-    case NUMBER:
-        *(size_t *)v = (size_t)json_integer_value (json);
-        if (!json_is_integer (json) || *(size_t *)v > NUMBER_MAX)
-            return verdict_key_error (
-                r, f->key, "not a number of things, or too large a one");
-        return 0;
-    case FINDING:
-        if (read_verdict_fields (json, finding_fields, v, r) < 0)
-            return -1;
-        return ((struct finding *)v)->nsuspects
-                   ? 0
-                   : verdict_key_error (r, "suspects", "there are none");
-    }
-    return -1;
-}
-
-static int read_verdict_list (const struct verdict_field *f, void *to,
-                              const json_t *list, struct reading *r)
-{
-    size_t *n = (size_t *)((char *)to + f->count);
-    size_t size = types[f->type].size;
-    char *v;
-
-    if (!json_is_array (list) || json_array_size (list) > ITEMS_MAX)
-        return verdict_key_error (r, f->key, "not a list, or too long a one");
-    v = xcalloc (json_array_size (list), size);
-    *(void **)((char *)to + f->at) = v;
-    for (; *n < json_array_size (list); v += size) {
-        const json_t *json = json_array_get (list, *n);
-
-        if (f->type == FINDING)
-            snprintf (r->where, sizeof (r->where), "%s[%zu]", f->key, *n);
-        ++*n;
-        if (read_verdict_value (f, v, json, r) < 0)
-            return -1;
-    }
-    if (f->type == FINDING)
-        r->where[0] = '\0';
-    return 0;
-}
-
-static int read_verdict_fields (const json_t *obj,
-                                const struct verdict_field *f, void *to,
-                                struct reading *r)
-{
-    for (int rc = 0; f->key; f++) {
-        const json_t *json = json_object_get (obj, f->key);
-
-        if (json && f->count)
-            rc = read_verdict_list (f, to, json, r);
-        else if (json)
-            rc = read_verdict_value (f, (char *)to + f->at, json, r);
-        else if (!f->optional)
-            rc = verdict_key_error (r, f->key, "missing");
-        if (rc < 0)
-            return -1;
-    }
-    return 0;
-}
-
-struct verdict *verdict_read (FILE *fp, const char *name,
-                              const struct network *net, struct error *err)
-{
-    struct reading r = { .err = err };
-    json_t *json = json_read (fp, name, "verdict", FILE_MAX, err);
-    const char *hash = json_string_value (json_object_get (json, "fabric"));
-    struct verdict *v;
-    int rc;
-
-    if (!json)
-        return NULL;
-    v = verdict_create ();
-    r.links = json_object ();
-    for (size_t i = 0; i < net->nlinks; i++)
-        json_put (r.links, net->link[i].id, json_integer ((json_int_t)i));
-    r.switches = json_object ();
-    for (size_t i = 0; i < net->nswitches; i++)
-        json_object_set_new (r.switches, net->sw[i].id,
-                             json_integer ((json_int_t)i));
-    if (hash && !strcmp (hash, net->hash))
-        rc = read_verdict_fields (json, verdict_fields, v, &r);
-    else
-        rc = error_input (err, "made for another fabric, or for this one "
-                               "before it changed");
-    if (rc < 0) {
-        error_prefix (err, "%s", name);
-        verdict_destroy (v);
-        v = NULL;
-    }
-    json_decref (r.links);
-    json_decref (r.switches);
-    json_decref (json);
-    return v;
 }

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Verdict: what is wrong with which links, and what could not be determined.
  *
- * Made by judge/judge. Read by report/ and by the policy. File: JSON, kind
- * "verdict". A finding is a set of suspects: the links that explain an excess
- * equally well.
+ * Made by judge/judge. Read by report/, which has its file (report/report.h), and
+ * by the policy. A finding is a set of suspects: the links that explain an excess
+ * equally well. Findings and limits are facts: report/words says them.
  */
 #ifndef CORE_VERDICT_H
 #define CORE_VERDICT_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "core/paths/paths.h"
-#include "util/error.h"
+#include "util/pool.h"
 
 enum verdict_status { /* a greater value outranks a lower one */
     VERDICT_OK,
@@ -58,6 +56,107 @@ enum finding_loopback { /* of the one host of a FINDING_HOST_END */
     LOOPBACK_SLOW, /* slower: software, PCIe or adapter have a part in it */
 };
 
+/* What a fact is of. Behind each its numbers and names; numbers of a finding's
+ * excess and standard error are in the finding, too. report/words has the words.
+ */
+enum fact_kind {
+    FACT_SAID, /* name: a sentence that was made before */
+
+    /* of findings: how it was measured */
+    FACT_ACROSS,         /* probes, suspects, excess, stderr */
+    FACT_ONE_WAY,        /* in which direction that is: in either */
+    FACT_ONE_WAY_MEAN,   /* in one, the mean of both */
+    FACT_MESSAGES,       /* of messages; names: from, to; or NULL */
+    FACT_MESSAGES_MEAN,  /* likewise, the mean of both directions */
+    FACT_ABOVE_BASELINE, /* what that is compared with */
+    FACT_ABOVE_LRTL,
+    FACT_ABOVE_CLASS,
+    FACT_ROUTE,            /* probes, excess, stderr; names: switch, its id,
+                               endpoint */
+    FACT_HOST,             /* excess, stderr, that of the loopback */
+    FACT_HOST_LOOPBACK,    /* excess, stderr */
+    FACT_DELAYED,          /* messages, of all, us; of others, of all */
+    FACT_LOST,             /* messages, of all; of others, of all */
+    FACT_FLOWS,            /* slow, all, excess, stderr, expected, cables */
+    FACT_TRAFFIC_SENT,     /* per cent; name: port */
+    FACT_TRAFFIC_RECEIVED, /* per cent; name: port */
+    FACT_TRAFFIC_BOTH,     /* per cent sent, received; name: port */
+
+    /* of findings: what else is known */
+    FACT_SWITCH_TOO,
+    FACT_GREW,
+    FACT_TRAFFIC_TOO,
+    FACT_SOFTWARE_TOO,
+    FACT_LOOPBACK_FAST,
+    FACT_LOOPBACK_AS_OTHERS,
+    FACT_LOOPBACK_SLOW,    /* ns */
+    FACT_LOOPBACK_SLOWEST, /* ns more than the others' */
+    FACT_CLASS_LESS,       /* ns */
+    FACT_CLASS_MORE,       /* ns */
+    FACT_NONE_BEFORE,
+    FACT_CAGE, /* its number; names: link, switch, its id */
+    FACT_COUNTS,
+    FACT_LANES_LOST,
+    FACT_LANES_SLOW,
+    FACT_WAITED,
+
+    /* limits */
+    FACT_ALONE,        /* ports; name: the first */
+    FACT_SILENT_NODES, /* nodes; name: their list */
+    FACT_INCOMPLETE,
+    FACT_ABSENT_PROBES, /* probes */
+    FACT_SILENT_PROBES, /* probes */
+    FACT_SPREAD,        /* switches, service level */
+    FACT_SPREAD_BEFORE,
+    FACT_UNSEEN_LINKS, /* links */
+    FACT_UNRESOLVED,   /* links, of all */
+    FACT_NO_BASELINE,
+    FACT_NO_BASELINE_LRTL, /* links, of all */
+    FACT_NOT_IN_BASELINE,  /* links, of all */
+    FACT_FASTER,           /* ns; name: link */
+    FACT_UNEVEN,          /* ns, 1: one direction; names: link; or switch, id */
+    FACT_CLASS_SHIFT,     /* ns; name: class */
+    FACT_DRIFT,           /* ns */
+    FACT_UNJUDGED,        /* links */
+    FACT_LOOPBACKS_SHIFT, /* ns */
+    FACT_LOST_NOWHERE,    /* messages, of all: on no link in particular */
+    FACT_LOST_SOME,       /* messages, of all */
+    FACT_SOME_LINK_LOSES,
+    FACT_SOME_LINK_DELAYS,
+    FACT_UNEVEN_PAIRS, /* pairs */
+    FACT_FLOWS_ENOUGH, /* cables, of all */
+    FACT_OPEN,         /* host ends judged, of all; other links judged, of all;
+                               ns; whether there are more than those named */
+    FACT_TOO_MANY,
+    FACT_DISTURBED,  /* probes */
+    FACT_DISTRUSTED, /* hosts */
+    FACT_NOTHING,
+    FACT_STAGE_SHIFT,    /* ns */
+    FACT_LEVEL,          /* name: the service level and why */
+    FACT_PRIVATE_LFTS,   /* switches */
+    FACT_FAST_RECOVERY,  /* name: port */
+    FACT_NO_PORT,        /* nodes; name: their list */
+    FACT_UNCONFIRMED,    /* name: why */
+    FACT_MORE_NODES,     /* nodes */
+    FACT_STOOD_IN,       /* names: leader, who stood in for it or NULL */
+    FACT_ASTRAY,         /* names: who, leader */
+    FACT_TRAFFIC_UNTOLD, /* ports, of all */
+    FACT_KINDS,
+};
+
+enum { FACT_NUMBERS = 6, FACT_NAMES = 3 };
+
+struct fact {
+    enum fact_kind kind;
+    double n[FACT_NUMBERS];
+    const char *name[FACT_NAMES];
+};
+
+static inline struct fact fact_said (const char *sentence)
+{
+    return (struct fact){ .kind = FACT_SAID, .name = { sentence } };
+}
+
 struct finding {
     enum verdict_status level; /* WARN, UNKNOWN or FAIL */
     enum finding_kind kind;
@@ -77,8 +176,8 @@ struct finding {
     char **node;        /* hosts of the host links among the suspects */
     size_t nnodes;
     enum finding_loopback loopback;
-    char *why;          /* how it was measured: one sentence; what is wrong, and
-                           what to do, are in report/words */
+    struct fact *fact; /* how it was measured, in the order of the sentence */
+    size_t nfacts;
 };
 
 struct verdict {
@@ -88,7 +187,7 @@ struct verdict {
     uint32_t *open;          /* links that could not be judged: neither suspects
                                 nor known to be sound */
     size_t nopen;
-    char **limit;            /* what was not determined, a sentence each */
+    struct fact *limit; /* what was not determined */
     size_t nlimits;
     size_t reason;           /* the limit that raised the status, if one did */
     bool limited;            /* a limit raises the status, and not only because
@@ -100,18 +199,30 @@ struct verdict {
     size_t separable; /* links whose signature no other link shares */
     size_t probes;    /* that gave an RTT */
     size_t rounds;
+
+    struct pool *pool; /* has all of it */
 };
 
 struct verdict *verdict_create (void);
 void verdict_destroy (struct verdict *v);
 
-/* Append a limit, printf-like; raise the status to at least `status`. */
+/* Append a limit, of which the names are copied; raise the status to at least
+ * `status`.
+ */
 void verdict_limit (struct verdict *v, enum verdict_status status,
-                    const char *fmt, ...)
-    __attribute__ ((format (printf, 3, 4)));
+                    struct fact limit);
 
-/* Remove the finding that was added last. */
-void verdict_drop (struct verdict *v);
+/* Append a finding: its excess, standard error and expected latency are NAN. */
+struct finding *verdict_add (struct verdict *v, enum verdict_status level,
+                             enum finding_basis basis);
+
+/* Append to a verdict's finding: a fact, whose names are copied; a number to one of
+ * its lists, unless it is there (return false); a host, likewise.
+ */
+void finding_add_fact (struct verdict *v, struct finding *f, struct fact fact);
+bool verdict_add_number (struct verdict *v, uint32_t **list, size_t *n,
+                         uint32_t number);
+void finding_add_host (struct verdict *v, struct finding *f, const char *host);
 
 const char *verdict_status_name (enum verdict_status status);
 
@@ -123,9 +234,11 @@ static inline int verdict_nagios (enum verdict_status status)
                                      : (int)status;
 }
 
-/* As in the file: "host end", "baseline". */
+/* As in the file: "host end", "baseline"; and all of them, NULL at the end. */
 const char *finding_kind_name (enum finding_kind kind);
 const char *finding_basis_name (enum finding_basis basis);
+extern const char *const verdict_status_names[],
+    *const finding_kind_names[], *const finding_basis_names[];
 
 /* Whether its status is that of a limit, not of a finding. */
 bool verdict_is_limited (const struct verdict *v);
@@ -146,20 +259,5 @@ void link_name (const struct link_info *link, char buf[LINK_NAME]);
  * several; else NULL.
  */
 const char *verdict_rail (const struct verdict *v, const struct network *net);
-
-/* Write the file. Return 0, or -1 with err. */
-int verdict_write (const struct verdict *v, const struct network *net,
-                   FILE *fp, struct error *err);
-
-/* The same as a JSON object, to which a caller may add members. The caller
- * frees it.
- */
-json_t *verdict_json (const struct verdict *v, const struct network *net);
-
-/* Read a verdict that was written for this network. Its `reason` is not in the
- * file. NULL with err, which begins with name.
- */
-struct verdict *verdict_read (FILE *fp, const char *name,
-                              const struct network *net, struct error *err);
 
 #endif /* CORE_VERDICT_H */

@@ -131,20 +131,19 @@ struct pathset *pathset_on (const struct pathset *ps,
     return pathset_create (net, ps->endpoint, ps->n, err);
 }
 
-char *network_cage (const struct network *net, uint32_t it, uint32_t link)
+unsigned int network_cage (const struct network *net, uint32_t it,
+                           uint32_t link, const struct switch_info **sw)
 {
     const struct link_info *a = &net->link[it], *b = &net->link[link];
 
     for (int i = 0; i < 4 && it != link; i++)
         if (a->cage[i / 2] != 0 && a->cage[i / 2] == b->cage[i % 2]
             && a->end[i / 2] != NETWORK_NONE
-            && a->end[i / 2] == b->end[i % 2])
-            return xasprintf ("it and %s are both in cage %u of switch %s "
-                              "(%s): one transceiver",
-                              b->id, a->cage[i / 2],
-                              net->sw[a->end[i / 2]].name,
-                              net->sw[a->end[i / 2]].id);
-    return NULL;
+            && a->end[i / 2] == b->end[i % 2]) {
+            *sw = &net->sw[a->end[i / 2]];
+            return a->cage[i / 2];
+        }
+    return 0;
 }
 
 const struct network *pathset_network (const struct pathset *ps)

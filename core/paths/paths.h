@@ -126,10 +126,9 @@ struct network {
     struct multipath *multi; /* whose places these are; NULL */
 };
 
-/* "it and LINK are both in cage N of switch S: one transceiver", of link `it`
- * and another one, which the caller frees; NULL: they are not, as far as known.
- */
-char *network_cage (const struct network *net, uint32_t it, uint32_t link);
+/* The cage that the plugs of two links are in, and its switch; 0: not in one. */
+unsigned int network_cage (const struct network *net, uint32_t it,
+                           uint32_t link, const struct switch_info **sw);
 
 struct endpoint {
     uint32_t id;      /* the network's number */

@@ -17,20 +17,15 @@ static struct verdict *make (enum verdict_status level,
 {
     static const uint32_t links[] = { A, B, C };
     struct verdict *v = verdict_create ();
-    struct finding *f = calloc (2, sizeof (*f));
+    struct finding *f = verdict_add (v, level, basis);
 
-    v->finding = f;
-    v->nfindings = 1;
     v->status = level;
-    f->level = level;
     f->kind = kind;
-    f->basis = basis;
     f->excess_ns = excess_ns;
     f->stderr_ns = stderr_ns;
-    f->suspect = malloc (sizeof (links));
-    memcpy (f->suspect, links, sizeof (links));
-    f->nsuspects = 3;
-    f->why = strdup ("slow");
+    for (size_t i = 0; i < 3; i++)
+        verdict_add_number (v, &f->suspect, &f->nsuspects, links[i]);
+    finding_add_fact (v, f, fact_said ("slow"));
     return v;
 }
 
@@ -128,7 +123,7 @@ static void test_order (void)
     corroborate (v, &sign, 1, NULL);
     ok (v->status == VERDICT_FAIL && v->finding[0].excess_ns == 900
             && v->finding[1].level == VERDICT_UNKNOWN
-            && strstr (v->finding[1].why, "traffic was in its way"),
+            && v->finding[1].fact[v->finding[1].nfacts - 1].kind == FACT_WAITED,
         "the worst comes first");
     corroborate (v, NULL, 0, NULL);
     ok (v->status == VERDICT_FAIL, "no sign, no change");
@@ -136,7 +131,7 @@ static void test_order (void)
     verdict_destroy (w);
 
     v = verdict_create ();
-    verdict_limit (v, VERDICT_UNKNOWN, "a limit");
+    verdict_limit (v, VERDICT_UNKNOWN, fact_said ("a limit"));
     corroborate (v, &sign, 1, NULL);
     ok (v->status == VERDICT_UNKNOWN, "a limit stays one");
     verdict_destroy (v);

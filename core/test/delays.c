@@ -146,7 +146,7 @@ static struct rates try (enum what what, enum link_kind kind, const char *day,
             for (size_t k = 0; k < f->nsuspects; k++)
                 named |= f->suspect[k] == d.link;
             named &= f->basis == BASIS_SLOW && f->level == VERDICT_WARN
-                     && strstr (f->why, " us more than the least or longer, of all others ");
+                     && f->nfacts == 1 && f->fact->kind == FACT_DELAYED;
             r.named += named;
             r.others += !named;
         }

@@ -123,7 +123,7 @@ static struct rates try (enum lrtl kind)
         v = check (ps, latency, 2 * seed);
         r.alarms += v->nfindings > 0;
         for (size_t i = 0; i < v->nlimits; i++)
-            r.used += strstr (v->limit[i], "by their LinkRoundTrip") != NULL;
+            r.used += v->limit[i].kind == FACT_NO_BASELINE_LRTL;
         verdict_destroy (v);
         link = pathset_links (ps, &m, &err);
         slow = link[rng_below (&rng, m)];

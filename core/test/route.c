@@ -386,7 +386,7 @@ static void test_links (void)
         ok (v->nfindings == 1 && v->finding->kind == table[i].kind
                 && v->finding->level == table[i].level,
             "one way to one host %.0f ns slower: %s", slow_ns,
-            v->nfindings ? v->finding->why : "nothing");
+            v->nfindings ? finding_kind_name (v->finding->kind) : "nothing");
         verdict_destroy (v);
         trial_close (&t);
     }

@@ -575,20 +575,24 @@ static void note_cage_findings (const struct checking *x)
         const struct fabric_port *p = &f->port[i % 2 ? l->b : l->a];
         const struct fabric_node *n = &f->node[p->node];
         uint32_t other = n->first_port + ((p->num - 1U) ^ 1U);
-        char *cage = NULL;
+        const struct switch_info *sw;
+        unsigned int cage = 0;
 
         if ((i < 2 || v->link != v[-1].link)
             && other < n->first_port + n->nports
             && f->port[other].link != FABRIC_NONE && bad[f->port[other].link])
             cage = network_cage (fabric_network (f), v->link,
-                                 f->port[other].link);
-        if (cage) {
-            char *why = text_clean (xasprintf ("%s; %s", v->why, cage));
+                                 f->port[other].link, &sw);
+        if (cage > 0) {
+            char *why = text_clean (xasprintf (
+                "%s; it and %s are both in cage %u of switch %s (%s): one "
+                "transceiver",
+                v->why, f->link[f->port[other].link].id, cage, sw->name,
+                sw->id));
 
             free (v->why);
             v->why = why;
         }
-        free (cage);
     }
     free (bad);
 }

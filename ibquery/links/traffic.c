@@ -2,7 +2,6 @@
 #include "config.h"
 #include "ibquery/links/traffic.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "util/alloc.h"
@@ -29,24 +28,23 @@ static void add_busy (struct traffic *t, const struct fabric *f,
 {
     bool sent = percent[0] > limit, received = percent[1] > limit;
     struct busy_link *busy = &t->busy[t->nbusy];
-    char way[2][32] = { "", "" };
 
     if (!sent && !received)
         return;
     t->nbusy++;
-    if (sent)
-        snprintf (way[0], sizeof (way[0]), "sent %.0f %%", percent[0]);
-    if (received)
-        snprintf (way[1], sizeof (way[1]), "received %.0f %%", percent[1]);
     busy->link = f->port[port].link;
-    snprintf (busy->why, sizeof (busy->why), "%.70s carries others' traffic: "
-              "%s%s%s of what its link carries", PORT_NAME (f, port), way[0],
-              sent && received ? " and " : "", way[1]);
+    busy->carries = (struct fact){
+        .kind = !received ? FACT_TRAFFIC_SENT
+                : sent    ? FACT_TRAFFIC_BOTH
+                          : FACT_TRAFFIC_RECEIVED,
+        .n = { percent[!sent], percent[1] },
+        .name = { pool_strdup (t->pool, PORT_NAME (f, port)) },
+    };
 }
 
 static void add_wait (struct traffic *t, uint32_t link)
 {
-    t->wait = xgrow (t->wait, t->nwaits, sizeof (*t->wait));
+    t->wait = pool_grow (t->pool, t->wait, t->nwaits, sizeof (*t->wait));
     t->wait[t->nwaits++] = (struct sign){ link, SIGN_WAIT };
 }
 
@@ -60,7 +58,7 @@ static void add_busy_links (struct traffic *t, const struct fabric *f,
     const struct network *net = fabric_network (f);
     bool *seen = xcalloc (f->nlinks, sizeof (*seen));
 
-    busy->way = xcalloc (f->nlinks, sizeof (*busy->way));
+    busy->way = pool_alloc (t->pool, f->nlinks, sizeof (*busy->way));
     for (uint32_t e = 0; e < f->nendpoints; e++) {
         uint32_t arc[PATH_MAX_HOPS];
         int n = e != to && t->told[e] ? net->walk (net->net, e, to, arc, NULL)
@@ -91,8 +89,9 @@ void traffic_find (struct traffic *t, const struct fabric *f,
     uint32_t *full = xcalloc (n + 1, sizeof (*full));
     bool *held = xcalloc (f->nendpoints, sizeof (*held));
 
-    *t = (struct traffic){ .busy = xcalloc (n, sizeof (*t->busy)),
-                           .told = xcalloc (f->nendpoints, sizeof (bool)) };
+    *t = (struct traffic){ .pool = pool_create () };
+    t->busy = pool_alloc (t->pool, n, sizeof (*t->busy));
+    t->told = pool_alloc (t->pool, f->nendpoints, sizeof (*t->told));
     for (size_t i = 0; i < n; i++) {
         uint32_t e = fabric_endpoint_at (f, port[i].node_guid, port[i].port);
         const struct fabric_link *link;
@@ -120,10 +119,6 @@ void traffic_find (struct traffic *t, const struct fabric *f,
 
 void traffic_clear (struct traffic *t)
 {
-    for (size_t i = 0; i < t->nbusy; i++)
-        free (t->busy[i].way);
-    free (t->busy);
-    free (t->wait);
-    free (t->told);
+    pool_destroy (t->pool);
     *t = (struct traffic){ 0 };
 }

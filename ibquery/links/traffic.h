@@ -24,6 +24,7 @@ struct traffic {
                                for those on the way to a full link */
     size_t nwaits;
     bool *told;             /* [endpoints of the fabric] its traffic is known */
+    struct pool *pool;      /* has all of it */
 };
 
 /* Evaluate the traffic of n ports, for the endpoints in `wanted` (by endpoint;

@@ -236,21 +236,23 @@ static struct verdict *judge_record (struct audit_work *run,
         untold += run->node_of[i] && !traffic.told[i];
     }
     if (v && r->unknown)
-        verdict_limit (v, VERDICT_UNKNOWN, "%s", r->sentence);
+        verdict_limit (v, VERDICT_UNKNOWN, fact_said (r->sentence));
     if (v && said->stands_in)
-        verdict_limit (v, VERDICT_UNKNOWN,
-                       "%s was to lead and printed no result: %s did",
-                       run->job.leader,
-                       said->recorder[0] ? said->recorder : "another node");
+        verdict_limit (
+            v, VERDICT_UNKNOWN,
+            (struct fact){ .kind = FACT_STOOD_IN,
+                           .name
+                           = { run->job.leader,
+                               said->recorder[0] ? said->recorder : NULL } });
     if (v && said->astray[0])
-        verdict_limit (v, VERDICT_OK,
-                       "%s printed a result, but %s led: it does not count",
-                       said->astray, run->job.leader);
+        verdict_limit (
+            v, VERDICT_OK,
+            (struct fact){ .kind = FACT_ASTRAY,
+                           .name = { said->astray, run->job.leader } });
     if (v && untold > 0)
-        verdict_limit (v, VERDICT_OK,
-                       "%zu of %zu ports did not report their traffic: "
-                       "traffic of others is not seen there",
-                       untold, all);
+        verdict_limit (
+            v, VERDICT_OK,
+            (struct fact){ .kind = FACT_TRAFFIC_UNTOLD, .n = { untold, all } });
     if (v) {
         if (spread_choose (f, r->ps, !strcmp (site->service, "rc"),
                            (unsigned int)site->service_level, &level, NULL)

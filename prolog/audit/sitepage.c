@@ -46,6 +46,8 @@ struct sitepage {
     size_t npages;
     int64_t *ended;        /* [link] of its newest audit; 0: never measured */
     enum cell *cell;       /* [link] */
+    struct verdict **read; /* that have the findings */
+    size_t nread;
     struct wrong *wrong;
     struct words_case *cases; /* of their tickets */
     size_t nwrong;
@@ -110,11 +112,6 @@ static const char *node_of (const struct reports *in, const char *host)
 /*
  * Cables
  */
-
-static void free_finding (struct finding *x)
-{
-    verdict_drop (&(struct verdict){ .finding = x, .nfindings = 1 });
-}
 
 /* Take what the newest audit of each link says of it; `wrong` gets the findings,
  * without their words yet.
@@ -182,15 +179,17 @@ static bool move_finding (struct wrong *w, struct verdict *v)
 {
     struct finding *x = w->seq < (int64_t)v->nfindings ? &v->finding[w->seq]
                                                        : NULL;
-    char *why;
+    char *why, *plain;
 
     if (!x || x->basis == BASIS_TRAFFIC || x->nsuspects == 0)
         return false;
-    why = page_plain (x->why);
-    free (x->why);
+    why = words_why (x);
+    plain = page_plain (why);
+    x->nfacts = 0;
+    finding_add_fact (v, x, fact_said (plain));
+    free (why);
+    free (plain);
     w->finding = *x;
-    w->finding.why = why;
-    *x = (struct finding){ 0 };
     snprintf (w->by, sizeof (w->by), "audit %" PRId64, w->audit);
     return true;
 }
@@ -208,24 +207,24 @@ static int read_findings (struct sitepage *p, struct error *err)
         if (w.audit != read) {
             json_t *result = ledger_result (p->in->ledger, w.audit, err);
 
-            verdict_destroy (v);
-            v = result ? ledger_verdict (result, p->in->fabric, true) : NULL;
-            json_decref (result);
-            if (!v) {
+            if (!result) {
                 p->nwrong = n;
                 return -1;
             }
+            v = ledger_verdict (result, p->in->fabric, true);
+            json_decref (result);
+            p->read = xgrow (p->read, p->nread, sizeof (struct verdict *));
+            p->read[p->nread++] = v;
             read = w.audit;
         }
         if (move_finding (&w, v))
             p->wrong[n++] = w;
     }
-    verdict_destroy (v);
     p->nwrong = n;
     if (n > 0)
         qsort (p->wrong, n, sizeof (*p->wrong), compare_wrong);
     for (; p->nwrong > FINDINGS; p->unshown++)
-        free_finding (&p->wrong[--p->nwrong].finding);
+        p->nwrong--;
     for (size_t i = p->nwrong; i-- > 0;) { /* the worst is said last */
         const struct finding *x = &p->wrong[i].finding;
 
@@ -546,7 +545,7 @@ static int fill_page (struct sitepage *p, struct page *page, struct verdict *v,
     json_put (site, "drained", drained_json (p->in));
     page->map = map_json (p);
     page->cases = p->cases;
-    v->finding = xarray (p->nwrong, sizeof (*v->finding));
+    v->finding = pool_alloc (v->pool, p->nwrong, sizeof (*v->finding));
     v->nfindings = p->nwrong;
     for (size_t i = 0; i < p->nwrong; i++)
         v->finding[i] = p->wrong[i].finding;
@@ -588,8 +587,9 @@ int sitepage_write (const struct reports *in, const uint64_t *pages,
     free (odd);
     if (rc == 0)
         rc = page_write (&page, fp, err);
-    for (size_t i = 0; i < p.nwrong; i++)
-        free_finding (&p.wrong[i].finding);
+    while (p.nread > 0)
+        verdict_destroy (p.read[--p.nread]);
+    free (p.read);
     json_decref (page.site);
     json_decref (page.map);
     verdict_destroy (v);

@@ -15,6 +15,7 @@
 
 #include "core/paths/multipath.h"
 #include "prolog/ledger/ledger_db.h"
+#include "report/words.h"
 #include "util/alloc.h"
 #include "util/file.h"
 #include "util/json.h"
@@ -350,6 +351,7 @@ static void record_suspect (struct recorded_audit *r, size_t finding,
 static void record_finding (struct recorded_audit *r, size_t n,
                             const struct finding *f)
 {
+    char *why = words_why (f);
     size_t seq = 0;
 
     db_do (r->l,
@@ -358,7 +360,8 @@ static void record_finding (struct recorded_audit *r, size_t n,
            INT (r->audit), INT (n), NAME (verdict_status_name (f->level)),
            NAME (finding_kind_name (f->kind)),
            NAME (finding_basis_name (f->basis)), REAL (f->excess_ns),
-           REAL (f->stderr_ns), REAL (f->expected_ns), TEXT (f->why));
+           REAL (f->stderr_ns), REAL (f->expected_ns), TEXT (why));
+    free (why);
     for (size_t i = 0; i < f->nsuspects; i++)
         record_suspect (r, n, &seq, "link", r->net->link[f->suspect[i]].id);
     for (size_t i = 0; i < f->noneway; i++)
@@ -378,9 +381,13 @@ static void add_verdict (struct recorded_audit *r, int64_t time,
                "INSERT INTO open (audit, link) VALUES (?, ?)"
                " ON CONFLICT DO NOTHING",
                INT (r->audit), ID (r->net->link[v->open[i]].id));
-    for (size_t i = 0; i < v->nlimits; i++)
+    for (size_t i = 0; i < v->nlimits; i++) {
+        char *limit = words_fact (&v->limit[i]);
+
         db_do (r->l, "INSERT INTO gap (audit, seq, text) VALUES (?, ?, ?)",
-               INT (r->audit), INT (i), TEXT (v->limit[i]));
+               INT (r->audit), INT (i), TEXT (limit));
+        free (limit);
+    }
     db_do (r->l,
            "UPDATE audit SET ended = ?2, job = ?3, step = ?4, status = ?5,"
            " complete = ?6, sentence = ?7, limited = ?8 WHERE id = ?1",

@@ -43,23 +43,8 @@ static double ns_of (const json_t *row, const char *key)
     return json_is_number (v) ? json_number_value (v) : NAN;
 }
 
-static void put_number (uint32_t **list, size_t *n, uint32_t number)
-{
-    *list = xgrow (*list, *n, sizeof (**list));
-    (*list)[(*n)++] = number;
-}
-
-static void put_host (struct finding *x, const char *host)
-{
-    for (size_t i = 0; i < x->nnodes; i++)
-        if (!strcmp (x->node[i], host))
-            return;
-    x->node = xgrow (x->node, x->nnodes, sizeof (*x->node));
-    x->node[x->nnodes++] = xstrdup (host);
-}
-
 /* False: it is not in the fabric any more. */
-static bool put_suspect (struct finding *x, const json_t *v,
+static bool put_suspect (struct verdict *of, struct finding *x, const json_t *v,
                          const struct fabric *f)
 {
     const struct network *net = fabric_network (f);
@@ -71,18 +56,18 @@ static bool put_suspect (struct finding *x, const json_t *v,
                && (!net->sw[sw].id || strcmp (net->sw[sw].id, id)))
             sw++;
         if (sw < net->nswitches)
-            put_number (&x->sw, &x->nsw, sw);
+            verdict_add_number (of, &x->sw, &x->nsw, sw);
         return sw < net->nswitches;
     }
     link = fabric_find_link (f, id);
     if (link == FABRIC_NONE)
         return false;
     if (strcmp (role, "link"))
-        put_number (&x->oneway, &x->noneway, link);
+        verdict_add_number (of, &x->oneway, &x->noneway, link);
     else {
-        put_number (&x->suspect, &x->nsuspects, link);
+        verdict_add_number (of, &x->suspect, &x->nsuspects, link);
         if (net->link[link].host)
-            put_host (x, net->link[link].host);
+            finding_add_host (of, x, net->link[link].host);
     }
     return true;
 }
@@ -94,12 +79,10 @@ struct verdict *ledger_verdict (const json_t *result, const struct fabric *f,
     struct verdict *verdict = verdict_create ();
     size_t i, k;
 
-    verdict->status = word_number (result, "status", status_name,
-                                   VERDICT_FAIL + 1);
-    verdict->finding = xcalloc (json_array_size (findings),
-                                sizeof (*verdict->finding));
+    verdict->status
+        = word_number (result, "status", status_name, VERDICT_FAIL + 1);
     json_array_foreach (findings, i, row) {
-        struct finding *x = &verdict->finding[verdict->nfindings++];
+        struct finding *x = verdict_add (verdict, VERDICT_OK, BASIS_CLASS);
         bool known = true; /* all suspects */
 
         x->level = word_number (row, "level", status_name, VERDICT_FAIL + 1);
@@ -108,9 +91,9 @@ struct verdict *ledger_verdict (const json_t *result, const struct fabric *f,
         x->excess_ns = ns_of (row, "excess_ns");
         x->stderr_ns = ns_of (row, "stderr_ns");
         x->expected_ns = ns_of (row, "expected_ns");
-        x->why = xstrdup (json_text (row, "why"));
-        json_array_foreach (json_object_get (row, "suspects"), k, v)
-            known &= put_suspect (x, v, f);
+        finding_add_fact (verdict, x, fact_said (json_text (row, "why")));
+        json_array_foreach (json_object_get (row, "suspects"), k, v) known
+            &= put_suspect (verdict, x, v, f);
         if (!known && !part)
             x->nsuspects = x->noneway = x->nsw = 0;
     }

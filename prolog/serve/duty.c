@@ -194,7 +194,7 @@ int service_comment (struct service *s, uint64_t job, int64_t audit,
         /* none that a limit outranks, or that is of another fabric */
         while (v->nfindings > 0 && (v->finding->level < v->status
                                     || v->finding->nsuspects == 0))
-            verdict_drop (v);
+            v->nfindings--;
         comment_of_audit (&c, audit, v, s->fabric);
         verdict_destroy (v);
         comment_format (&c, entry);

@@ -216,20 +216,17 @@ static void add_finding (struct verdict *v, const char *name,
 
     while (strcmp (findings[i].name, name) != 0)
         i++;
-    v->finding = realloc (v->finding, (v->nfindings + 1) * sizeof (*f));
-    f = &v->finding[v->nfindings++];
-    *f = (struct finding){
-        .level = findings[i].level, .kind = findings[i].kind,
-        .basis = findings[i].basis, .excess_ns = 412, .stderr_ns = 20,
-        .expected_ns = 131, .why = strdup ("it is slow"),
-    };
+    f = verdict_add (v, findings[i].level, findings[i].basis);
+    f->kind = findings[i].kind;
+    f->excess_ns = 412;
+    f->stderr_ns = 20;
+    f->expected_ns = 131;
+    finding_add_fact (v, f, fact_said ("it is slow"));
     for (const char *p = suspects; *p; p += strspn (p, ",")) {
         char host[32];
 
         snprintf (host, sizeof (host), "%.*s", (int)strcspn (p, ","), p);
-        f->suspect = realloc (f->suspect,
-                              (f->nsuspects + 1) * sizeof (*f->suspect));
-        f->suspect[f->nsuspects++] = link_of (host);
+        verdict_add_number (v, &f->suspect, &f->nsuspects, link_of (host));
         p += strlen (host);
     }
     v->status = f->level > v->status ? f->level : v->status;
@@ -253,8 +250,7 @@ static int64_t begin (struct season *s, int64_t time,
 
 static void add_open (struct verdict *v, const char *host)
 {
-    v->open = realloc (v->open, (v->nopen + 1) * sizeof (*v->open));
-    v->open[v->nopen++] = link_of (host);
+    verdict_add_number (v, &v->open, &v->nopen, link_of (host));
 }
 
 /* TIME [incomplete | unknown | open HOST | FINDING SUSPECTS]... */
@@ -274,7 +270,8 @@ static void step_audit (struct season *s, words v)
         if (!strcmp (v[i], "incomplete"))
             samples->complete = false;
         else if (!strcmp (v[i], "unknown"))
-            verdict_limit (verdict, VERDICT_UNKNOWN, "it was not to be told");
+            verdict_limit (verdict, VERDICT_UNKNOWN,
+                           fact_said ("it was not to be told"));
         else if (!strcmp (v[i], "open"))
             add_open (verdict, v[++i]);
         else {

@@ -54,13 +54,11 @@ static void enter (const char *const *host, size_t n, const char *link)
     struct error err = { .text = "" };
 
     if (link) {
-        struct finding *f = v->finding = calloc (1, sizeof (*f));
+        struct finding *f = verdict_add (v, VERDICT_WARN, BASIS_BASELINE);
 
-        v->nfindings = f->nsuspects = 1;
-        f->level = VERDICT_WARN;
-        f->suspect = malloc (sizeof (*f->suspect));
-        f->suspect[0] = fabric_find_link (fabric, link);
-        f->why = strdup ("it is slow");
+        verdict_add_number (v, &f->suspect, &f->nsuspects,
+                            fabric_find_link (fabric, link));
+        finding_add_fact (v, f, fact_said ("it is slow"));
     }
     ok (ledger_begin (ledger, 1, fabric->hash, &cause, host, n, s->nonce,
                       &err) > 0
@@ -195,7 +193,7 @@ static enum verdict_status level_spread (const struct fabric *f,
 
         for (size_t k = 0; k < v->finding[i].nsuspects; k++)
             named |= v->finding[i].suspect[k] == slow;
-        diag ("%s", v->finding[i].why);
+        diag ("%s", finding_kind_name (v->finding[i].kind));
         if (!named || v->finding[i].kind != FINDING_SWITCH_LINK)
             level = VERDICT_UNKNOWN;
     }

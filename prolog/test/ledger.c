@@ -71,16 +71,11 @@ static struct verdict *verdict_of (enum verdict_status level, uint32_t link)
     v->status = level;
     if (level == VERDICT_OK)
         return v;
-    f = v->finding = calloc (1, sizeof (*f));
-    v->nfindings = 1;
-    f->level = level;
+    f = verdict_add (v, level, BASIS_BASELINE);
     f->excess_ns = 400;
-    f->stderr_ns = f->expected_ns = NAN;
-    f->suspect = calloc (1, sizeof (*f->suspect));
-    f->suspect[0] = link;
-    f->nsuspects = 1;
-    f->why = strdup ("it is \n slow");
-    verdict_limit (v, VERDICT_OK, "no baseline");
+    verdict_add_number (v, &f->suspect, &f->nsuspects, link);
+    finding_add_fact (v, f, fact_said ("it is \n slow"));
+    verdict_limit (v, VERDICT_OK, fact_said ("no baseline"));
     return v;
 }
 
@@ -1364,7 +1359,7 @@ static void test_unknown (void)
         "a link is UNKNOWN: the others have a baseline");
     ledger_close (l);
     l = fresh ("led");
-    verdict_limit (v, VERDICT_UNKNOWN, "2 nodes did not answer");
+    verdict_limit (v, VERDICT_UNKNOWN, fact_said ("2 nodes did not answer"));
     audit_of (l, 1000, ps, latency, v, NULL);
     ok (crossing (l, 2, 10, &rtt) == 0 && runs == 0,
         "an audit is UNKNOWN: none has");
@@ -1403,14 +1398,10 @@ static void test_node (void)
     audit_of (l, 1100, ps, latency, v, NULL);
     ok (crossing (l, 2, 10, &rtt) > 0 && runs == 3,
         "one whose host is slow by itself has");
-    v->finding = realloc (v->finding, 2 * sizeof (*v->finding));
-    v->finding[1] = v->finding[0];
-    v->finding[1].suspect = malloc (sizeof (*v->finding[1].suspect));
-    v->finding[1].suspect[0] = 2;
-    v->finding[1].why = strdup ("both");
-    v->finding[1].kind = FINDING_HOST_END;
-    v->finding[1].basis = BASIS_BASELINE;
-    v->nfindings = 2;
+    verdict_add (v, v->finding->level, BASIS_BASELINE)->kind = FINDING_HOST_END;
+    v->finding[1].excess_ns = 400;
+    verdict_add_number (v, &v->finding[1].suspect, &v->finding[1].nsuspects, 2);
+    finding_add_fact (v, &v->finding[1], fact_said ("both"));
     audit_of (l, 1200, ps, latency, v, NULL);
     ok (crossing (l, 2, 1, &rtt) > 0 && runs == 2,
         "of both it has what it had");

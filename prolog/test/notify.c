@@ -157,20 +157,17 @@ static void fail (struct pathset *ps, struct plan *plan, const char *links,
     while (fabric_network (f)->link[link].kind != LINK_SWITCH)
         link++;
     if (*links) {
-        v->nfindings = 1;
-        v->finding = calloc (1, sizeof (*v->finding));
-        *v->finding = (struct finding){
-            .level = *links == 'W' ? VERDICT_WARN : VERDICT_FAIL,
-            .kind = FINDING_SWITCH_LINK,
-            .excess_ns = 412, .suspect = calloc (4, sizeof (uint32_t)),
-            .why = strdup ("it is slow"),
-        };
+        verdict_add (v, *links == 'W' ? VERDICT_WARN : VERDICT_FAIL,
+                     BASIS_BASELINE);
+        v->finding->kind = FINDING_SWITCH_LINK;
+        v->finding->excess_ns = 412;
+        finding_add_fact (v, v->finding, fact_said ("it is slow"));
         v->status = v->finding->level;
         links += *links == 'W';
     }
     for (; *links; links++)
-        v->finding->suspect[v->finding->nsuspects++]
-            = link + (uint32_t)(*links - '0');
+        verdict_add_number (v, &v->finding->suspect, &v->finding->nsuspects,
+                            link + (uint32_t)(*links - '0'));
     id = ledger_begin (service.ledger, begun, f->hash, &cause, host, 4,
                        s->nonce, &err);
     ok (ledger_led (service.ledger, id, leader, &err) == 0

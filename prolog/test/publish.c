@@ -55,24 +55,21 @@ static int64_t record (bool limited, const char *found, const char *open)
     for (size_t i = 0; i < HOSTS; i++)
         host[i] = f->host[i].name;
     if (limited)
-        verdict_limit (v, VERDICT_UNKNOWN, "it was not to be told");
+        verdict_limit (v, VERDICT_UNKNOWN, fact_said ("it was not to be told"));
     if (*found) {
-        v->nfindings = 1;
-        v->finding = calloc (1, sizeof (*v->finding));
-        *v->finding = (struct finding){
-            .level = VERDICT_FAIL, .kind = FINDING_HOST_END,
-            .excess_ns = 412, .stderr_ns = 20, .expected_ns = 131,
-            .suspect = calloc (HOSTS, sizeof (uint32_t)),
-            .why = strdup ("it is slow"),
-        };
+        verdict_add (v, VERDICT_FAIL, BASIS_BASELINE);
+        v->finding->excess_ns = 412;
+        v->finding->stderr_ns = 20;
+        v->finding->expected_ns = 131;
+        finding_add_fact (v, v->finding, fact_said ("it is slow"));
         v->status = VERDICT_FAIL;
     }
     for (; *found; found++)
-        v->finding->suspect[v->finding->nsuspects++]
-            = link_of ((uint32_t)(*found - '1'));
-    v->open = calloc (HOSTS, sizeof (*v->open));
+        verdict_add_number (v, &v->finding->suspect, &v->finding->nsuspects,
+                            link_of ((uint32_t)(*found - '1')));
     for (; *open; open++)
-        v->open[v->nopen++] = link_of ((uint32_t)(*open - '1'));
+        verdict_add_number (v, &v->open, &v->nopen,
+                            link_of ((uint32_t)(*open - '1')));
     ledger_begin (service.ledger, when - 1, f->hash, &cause, host, HOSTS,
                   s->nonce, &err);
     id = ledger_record (service.ledger, when, ps, s, v, "says", &err);

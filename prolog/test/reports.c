@@ -128,10 +128,17 @@ static void enter (struct ledger *l, struct fabric *f, int64_t time,
                                         .job = (uint64_t)time,
                                         .submitted = 1 };
     uint32_t link = f->port[f->endpoint[f->host[0].first].port].link;
+    struct fact why = fact_said ("</script><b>why");
     struct finding x = {
-        .level = VERDICT_FAIL, .kind = FINDING_HOST_END, .excess_ns = 900,
-        .stderr_ns = 1, .expected_ns = 700, .suspect = &link, .nsuspects = 1,
-        .why = (char *)"</script><b>why",
+        .level = VERDICT_FAIL,
+        .kind = FINDING_HOST_END,
+        .excess_ns = 900,
+        .stderr_ns = 1,
+        .expected_ns = 700,
+        .suspect = &link,
+        .nsuspects = 1,
+        .fact = &why,
+        .nfacts = 1,
     };
     struct verdict v = { .status = found ? VERDICT_FAIL : VERDICT_OK,
                          .finding = &x, .nfindings = found };

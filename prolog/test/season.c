@@ -10,6 +10,7 @@
 #include "core/judge/confirm.h"
 #include "core/samples/simulate.h"
 #include "prolog/audit/baseline.h"
+#include "report/words.h"
 #include "util/alloc.h"
 
 enum {
@@ -159,8 +160,12 @@ static void count (struct season *s, const struct verdict *v)
     }
     if (s->last.decisions.nremarks > 0)
         tell (s, s->last.decisions.remark[0]);
-    else if (v->status == VERDICT_UNKNOWN && v->nlimits > 0)
-        tell (s, v->limit[v->reason]);
+    else if (v->status == VERDICT_UNKNOWN && v->nlimits > 0) {
+        char *words = words_fact (&v->limit[v->reason]);
+
+        tell (s, words);
+        free (words);
+    }
 }
 
 static void count_drain (struct season *s, const char *node)

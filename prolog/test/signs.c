@@ -209,8 +209,10 @@ static void test_waits (void)
                              .excess_ns = 1000,
                              .stderr_ns = 1,
                              .expected_ns = NAN };
-        struct verdict v
-            = { .status = VERDICT_FAIL, .finding = &f, .nfindings = 1 };
+        struct verdict v = { .status = VERDICT_FAIL,
+                             .finding = &f,
+                             .nfindings = 1,
+                             .pool = pool_create () };
 
         fprintf (fp,
                  "{\"kind\":\"link-check\",\"version\":1,\"fabric\":"
@@ -226,7 +228,7 @@ static void test_waits (void)
         ok (f.level == level[old] && v.status == level[old],
             "a switch's port waited: %s",
             old ? "too long ago" : "what it carries does not FAIL");
-        free (f.why);
+        pool_destroy (v.pool);
     }
     unlink ("waits");
 }

@@ -131,6 +131,10 @@ static uint32_t up_of (size_t host)
     return link_of (host);
 }
 
+#define SAID(...)                                                      \
+    .fact = (struct fact[]){ { FACT_SAID, .name = { __VA_ARGS__ } } }, \
+    .nfacts = 1
+
 static void fill (void)
 {
     size_t n = f->nhosts, part = n < 600 ? n - n / 8 : 512;
@@ -141,23 +145,23 @@ static void fill (void)
         .level = VERDICT_FAIL, .kind = FINDING_HOST_END,
         .basis = BASIS_BASELINE, .suspect = &six, .nsuspects = 1,
         .excess_ns = 1002, .stderr_ns = 15, .expected_ns = 720, .node = &h6,
-        .nnodes = 1, .why = (char *)"14 probes across it show +1002 ns",
+        .nnodes = 1, SAID ("14 probes across it show +1002 ns"),
     }, either[] = { {
         .level = VERDICT_FAIL, .kind = FINDING_SWITCH_LINK,
         .basis = BASIS_BASELINE, .suspect = &nine, .nsuspects = 1,
         .oneway = &up, .noneway = 1, .excess_ns = 2400, .stderr_ns = 40,
         .expected_ns = 710, .node = &h9, .nnodes = 1,
-        .why = (char *)"9 probes across it show +2400 ns one way",
+        SAID ("9 probes across it show +2400 ns one way"),
     }, {
         .level = VERDICT_WARN, .kind = FINDING_SWITCH_LINK,
         .basis = BASIS_LOSS, .suspect = &lossy, .nsuspects = 1,
         .excess_ns = NAN, .stderr_ns = NAN, .expected_ns = NAN,
-        .why = (char *)"3 of 240 messages were lost",
+        SAID ("3 of 240 messages were lost"),
     } }, small = {
         .level = VERDICT_WARN, .kind = FINDING_HOST_END, .basis = BASIS_CLASS,
         .suspect = &three, .nsuspects = 1, .excess_ns = 210, .stderr_ns = 12,
         .expected_ns = 700, .node = &h3, .nnodes = 1,
-        .why = (char *)"slower than others of its class",
+        SAID ("slower than others of its class"),
     };
     static const struct ledger_action drain = {
         .node = "h0006", .kind = "drain", .reason = "pmm: host end h0006",

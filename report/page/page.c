@@ -247,18 +247,17 @@ static void put_words (json_t *json, const char *key, char *text)
 static json_t *finding_json (const struct page *p, const struct finding *f,
                              json_t *cables)
 {
-    json_t *json
-        = json_pack ("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "level",
-                     verdict_status_name (f->level), "kind",
-                     finding_kind_name (f->kind), "basis",
-                     finding_basis_name (f->basis), "against",
-                     words_against (f->basis), "why", f->why ? f->why : "",
-                     "nodes", json_strings (f->node, f->nnodes), "suspects",
-                     cables_json (p, f->suspect, f->nsuspects, cables),
-                     "oneway", cables_json (p, f->oneway, f->noneway, cables),
-                     "steps", words_steps (f, p->fabric));
+    json_t *json = json_pack (
+        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "level",
+        verdict_status_name (f->level), "kind", finding_kind_name (f->kind),
+        "basis", finding_basis_name (f->basis), "against",
+        words_against (f->basis), "nodes", json_strings (f->node, f->nnodes),
+        "suspects", cables_json (p, f->suspect, f->nsuspects, cables), "oneway",
+        cables_json (p, f->oneway, f->noneway, cables), "steps",
+        words_steps (f, p->fabric));
 
     xcheck (json);
+    put_words (json, "why", words_why (f));
     put_words (json, "says", words_finding (f, p->fabric));
     put_words (json, "ticket", ticket_of (p, f));
     json_put (json, "among", json_integer ((json_int_t)f->nsuspects));
@@ -287,20 +286,26 @@ static void put_verdict (const struct page *p, json_t *head, json_t *findings,
 {
     const struct verdict *v = p->verdict;
     char *says = v->nfindings > 0 && !verdict_is_limited (v)
-                     ? words_sentence (v, p->fabric) : NULL;
+                     ? words_sentence (v, p->fabric)
+                     : words_headline (v);
+    json_t *limits = xcheck (json_array ());
 
     for (size_t i = 0; i < v->nfindings; i++)
         json_add (findings, finding_json (p, &v->finding[i], cables));
-    json_put (head, "limits", json_strings (v->limit, v->nlimits));
+    for (size_t i = 0; i < v->nlimits; i++) {
+        char *limit = words_fact (&v->limit[i]);
+
+        json_add (limits, json_string (limit));
+        free (limit);
+    }
+    json_put (head, "limits", limits);
     json_object_update_new (
-        head, xcheck (json_pack ("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}",
-                                 "status", verdict_status_name (v->status),
-                                 "sentence", says ? says : words_headline (v),
-                                 "nodes", (json_int_t)v->nodes, "links",
-                                 (json_int_t)v->links, "resolved",
-                                 (json_int_t)v->separable, "probes",
-                                 (json_int_t)v->probes, "rounds",
-                                 (json_int_t)v->rounds)));
+        head, xcheck (json_pack (
+                  "{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "status",
+                  verdict_status_name (v->status), "sentence", says, "nodes",
+                  (json_int_t)v->nodes, "links", (json_int_t)v->links,
+                  "resolved", (json_int_t)v->separable, "probes",
+                  (json_int_t)v->probes, "rounds", (json_int_t)v->rounds)));
     free (says);
 }
 

@@ -98,16 +98,31 @@ static void test_bytes (void)
 static char *write_page (struct fabric *f)
 {
     uint32_t link = 0;
-    char *node = (char *)hostile, *limit = (char *)hostile, *text;
+    char *node = (char *)hostile, *text;
+    struct fact said = fact_said (hostile);
     struct finding finding = {
-        .level = VERDICT_FAIL, .kind = FINDING_HOST_END,
-        .basis = BASIS_BASELINE, .suspect = &link, .nsuspects = 1,
-        .excess_ns = 1000, .stderr_ns = 3, .expected_ns = 400,
-        .node = &node, .nnodes = 1, .why = (char *)hostile,
+        .level = VERDICT_FAIL,
+        .kind = FINDING_HOST_END,
+        .basis = BASIS_BASELINE,
+        .suspect = &link,
+        .nsuspects = 1,
+        .excess_ns = 1000,
+        .stderr_ns = 3,
+        .expected_ns = 400,
+        .node = &node,
+        .nnodes = 1,
+        .fact = &said,
+        .nfacts = 1,
     };
     struct verdict v = {
-        .status = VERDICT_FAIL, .finding = &finding, .nfindings = 1,
-        .limit = &limit, .nlimits = 1, .links = 3, .nodes = 2, .probes = 1,
+        .status = VERDICT_FAIL,
+        .finding = &finding,
+        .nfindings = 1,
+        .limit = &said,
+        .nlimits = 1,
+        .links = 3,
+        .nodes = 2,
+        .probes = 1,
     };
     struct page page = {
         .fabric = f, .verdict = &v, .about = hostile, .made = 1800000000,

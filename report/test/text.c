@@ -37,25 +37,17 @@ static void add (struct verdict *v, const struct fabric *f,
 {
     struct finding *x;
 
-    v->finding = realloc (v->finding, (v->nfindings + 1) * sizeof (*x));
-    x = &v->finding[v->nfindings++];
-    *x = (struct finding){
-        .level = VERDICT_FAIL,
-        .kind = kind,
-        .basis = BASIS_BASELINE,
-        .suspect = calloc (n, sizeof (*x->suspect)),
-        .nsuspects = n,
-        .excess_ns = 1003,
-        .stderr_ns = 14,
-        .expected_ns = node ? 431 : NAN,
-        .node = calloc (1, sizeof (*x->node)),
-        .nnodes = node != NULL,
-        .why = strdup ("because"),
-    };
+    x = verdict_add (v, VERDICT_FAIL, BASIS_BASELINE);
+    x->kind = kind;
+    x->excess_ns = 1003;
+    x->stderr_ns = 14;
+    x->expected_ns = node ? 431 : NAN;
+    finding_add_fact (v, x, fact_said ("because"));
     for (size_t i = 0; i < n; i++)
-        x->suspect[i] = fabric_find_link (f, link[i]);
+        verdict_add_number (v, &x->suspect, &x->nsuspects,
+                            fabric_find_link (f, link[i]));
     if (node)
-        x->node[0] = strdup (node);
+        finding_add_host (v, x, node);
     v->status = VERDICT_FAIL;
 }
 
@@ -95,17 +87,15 @@ int main (void)
             many[n++] = f->link[l].id;
     add (v, f, FINDING_SWITCH_LINK, many, n, NULL);
     add (v, f, FINDING_SWITCH_LINK, host, 1, "h0003");
-    v->finding[2].oneway = calloc (1, sizeof (uint32_t));
-    if (!v->finding[2].oneway)
-        abort ();
-    v->finding[2].oneway[v->finding[2].noneway++]
-        = v->finding[1].suspect[0];
+    verdict_add_number (v, &v->finding[2].oneway, &v->finding[2].noneway,
+                        v->finding[1].suspect[0]);
     add (v, f, FINDING_ROUTE, host, 1, "h0003");
     v->finding[3].level = VERDICT_WARN;
     v->finding[3].excess_ns = -672;
     add (v, f, FINDING_NODE, host, 1, "h0003");
     v->finding[4].level = VERDICT_WARN;
-    verdict_limit (v, VERDICT_UNKNOWN, "2 nodes did not answer: \033[1m");
+    verdict_limit (v, VERDICT_UNKNOWN,
+                   fact_said ("2 nodes did not answer: \033[1m"));
     text = report (v, f);
     diag ("%zu lines", count_lines (text));
     ok (!strncmp (text, "pmm: FAIL: a cable is 1.0 us slow: h0003's\n"

@@ -17,14 +17,23 @@
 static struct fabric *f;
 static uint32_t host_link, leaf_link, sw;
 static char *node = (char *)"h0003";
+static struct fact because = { .kind = FACT_SAID, .name = { "because" } };
 
 static struct finding host_end (void)
 {
     return (struct finding){
-        .level = VERDICT_FAIL, .kind = FINDING_HOST_END,
-        .basis = BASIS_BASELINE, .suspect = &host_link, .nsuspects = 1,
-        .node = &node, .nnodes = 1, .excess_ns = 1003, .stderr_ns = 14,
-        .expected_ns = 431, .why = (char *)"because",
+        .level = VERDICT_FAIL,
+        .kind = FINDING_HOST_END,
+        .basis = BASIS_BASELINE,
+        .suspect = &host_link,
+        .nsuspects = 1,
+        .node = &node,
+        .nnodes = 1,
+        .excess_ns = 1003,
+        .stderr_ns = 14,
+        .expected_ns = 431,
+        .fact = &because,
+        .nfacts = 1,
     };
 }
 
@@ -122,7 +131,7 @@ static void test_sentences (void)
         .status = VERDICT_FAIL, .finding = x, .nfindings = 1, .links = 3,
         .probes = 2, .rounds = 1, .nodes = 4, .separable = 2,
     };
-    char *limit = (char *)"h1 left";
+    struct fact limit = fact_said ("h1 left");
 
     is (words_sentence (&v, f), "a cable is 1.0 us slow: h0003's");
     x[0].excess_ns = NAN; /* as a file may have it */
@@ -139,12 +148,12 @@ static void test_sentences (void)
     v.status = VERDICT_UNKNOWN;
     x[0].level = VERDICT_WARN;
     is (words_sentence (&v, f), "h1 left");
-    ok (!strcmp (words_headline (&v), "h1 left"), "its headline, too");
+    is (words_headline (&v), "h1 left");
     v.nfindings = v.nlimits = 0;
     v.status = VERDICT_OK;
     is (words_sentence (&v, f),
         "3 links by 2 probes in 1 round, 4 nodes; 66 %% of the links resolved");
-    ok (!strcmp (words_headline (&v), "nothing is slow"), "nothing is slow");
+    is (words_headline (&v), "nothing is slow");
     v.probes = 0;
     is (words_sentence (&v, f), "4 nodes, nothing to measure");
 }
@@ -213,6 +222,59 @@ static void test_ticket (void)
     json_decref (nodes);
 }
 
+/* Facts of each kind have words, and a few are as they should be. */
+static void test_facts (void)
+{
+    struct fact fact = { .n = { 1, 2, 3, 4, 5, 6 }, .name = { "a", "b", "c" } };
+    struct fact across[] = {
+        { FACT_ACROSS, .n = { 1, 1, 999.6, 33 } },
+        { FACT_MESSAGES_MEAN, .name = { "k2" } },
+        { FACT_ABOVE_BASELINE, .n = { 0 } },
+        { FACT_LOOPBACK_SLOW, .n = { 129 } },
+    };
+    struct finding x = { .fact = across, .nfacts = 4 };
+    size_t empty = 0;
+
+    for (int i = 0; i < FACT_KINDS; i++) {
+        char *text;
+
+        fact.kind = (enum fact_kind)i;
+        text = words_fact (&fact);
+        empty += !*text || strpbrk (text, "{}|") != NULL;
+        free (text);
+    }
+    ok (empty == 0, "all %d kinds have words", FACT_KINDS);
+    is (words_why (&x),
+        "1 probe across it shows +1000 ns (+-33) (in messages "
+        "from k2, the mean of both directions) above the value expected from "
+        "the "
+        "baseline; its loopback is slower, too, by 129 ns, which do not count "
+        "here");
+    fact = (struct fact){ FACT_OPEN, .n = { 3, 4, 1, 1, 300, 1 },
+                          .name = { "h1, h2" } };
+    is (words_fact (&fact),
+        "3 of 4 host ends and 1 of 1 other link were judged; "
+        "not judged, because others' traffic or too few probes would hide 300 "
+        "ns: "
+        "h1, h2, ...; the verdict does not include them");
+    fact = (struct fact){ FACT_DELAYED, .n = { 8, 9, 12.5, 0, 70 } };
+    is (words_fact (&fact),
+        "8 of 9 messages across it take 12.5 us more than the "
+        "least or longer, of all others 0 of 70");
+    fact = (struct fact){ FACT_UNEVEN, .n = { 70 }, .name = { "s1", "00a1" } };
+    is (words_fact (&fact),
+        "switch s1 (00a1) looks slow by +70 ns, or paths across "
+        "it are longer than others: only a baseline can tell");
+    fact = (struct fact){ FACT_UNEVEN, .n = { 70, 1 }, .name = { "a/1" } };
+    is (words_fact (&fact),
+        "one direction of a/1 looks slow by +70 ns, or paths "
+        "across it are longer than others: only a baseline can tell");
+    fact = (struct fact){ FACT_STOOD_IN, .name = { "h1" } };
+    is (words_fact (&fact),
+        "h1 was to lead and printed no result: another node "
+        "did");
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 8, .levels = 2 };
@@ -224,6 +286,7 @@ int main (void)
     while (!fabric_network (f)->sw[sw].id)
         sw++;
     test_steps ();
+    test_facts ();
     test_traffic ();
     test_sentences ();
     test_drain ();

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "core/judge/verdict.h"
+#include "report/report.h"
 #include "report/words.h"
 
 static void use (const struct verdict *v, const struct network *net)

@@ -3,7 +3,7 @@
  * are none.
  */
 #include "config.h"
-#include "core/judge/verdict.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,12 +24,20 @@ static const struct {
 } cases[] = {
     { NONE, { { 0 } }, VERDICT_OK, false },
     { NONE, { { VERDICT_OK, "no baseline" } }, VERDICT_OK, false },
-    { NONE, { { VERDICT_OK, "no baseline" }, { VERDICT_UNKNOWN, "h1 left" },
-              { VERDICT_UNKNOWN, "h2 left" } }, VERDICT_UNKNOWN, true },
+    { NONE,
+      { { VERDICT_OK, "no baseline" },
+        { VERDICT_UNKNOWN, "h1 left" },
+        { VERDICT_UNKNOWN, "h2 left" } },
+      VERDICT_UNKNOWN,
+      true },
     { VERDICT_WARN, { { VERDICT_OK, "no baseline" } }, VERDICT_WARN, false },
-    { VERDICT_WARN, { { VERDICT_OK, "no baseline" },
-                      { VERDICT_UNKNOWN, "h2 left" } }, VERDICT_UNKNOWN, true },
-    { VERDICT_UNKNOWN, { { VERDICT_UNKNOWN, "h2 left" } }, VERDICT_UNKNOWN,
+    { VERDICT_WARN,
+      { { VERDICT_OK, "no baseline" }, { VERDICT_UNKNOWN, "h2 left" } },
+      VERDICT_UNKNOWN,
+      true },
+    { VERDICT_UNKNOWN,
+      { { VERDICT_UNKNOWN, "h2 left" } },
+      VERDICT_UNKNOWN,
       false },
     { VERDICT_FAIL, { { VERDICT_UNKNOWN, "h2 left" } }, VERDICT_FAIL, false },
 };
@@ -40,17 +48,14 @@ static struct verdict *make (size_t i)
     struct verdict *v = verdict_create ();
 
     for (size_t k = 0; k < LIMITS && cases[i].limit[k].text; k++)
-        verdict_limit (v, cases[i].limit[k].status, "%s",
-                       cases[i].limit[k].text);
+        verdict_limit (v, cases[i].limit[k].status,
+                       fact_said (cases[i].limit[k].text));
     v->links = 3;
     v->probes = 2;
     if (cases[i].finding == NONE)
         return v;
-    v->finding = calloc (1, sizeof (*v->finding));
-    v->nfindings = 1;
-    v->finding->level = (enum verdict_status)cases[i].finding;
-    v->finding->suspect = calloc (1, sizeof (*v->finding->suspect));
-    v->finding->nsuspects = 1;
+    verdict_add (v, (enum verdict_status)cases[i].finding, BASIS_BASELINE);
+    verdict_add_number (v, &v->finding->suspect, &v->finding->nsuspects, 0);
     if (v->finding->level > v->status)
         v->status = v->finding->level;
     return v;
@@ -63,12 +68,16 @@ static struct verdict *make (size_t i)
 #define HASH "0123456789abcdef0123456789abcdef"
 
 static struct link_info some_links[] = {
-    { .id = "0002/1", .host = "h2" }, { .id = "0001/1", .host = "h1" },
+    { .id = "0002/1", .host = "h2" },
+    { .id = "0001/1", .host = "h1" },
     { .id = "0003/1" },
 };
 static const struct switch_info some_switches[] = { { 0 }, { "00a1", "s1" } };
 static const struct network some_net = {
-    .hash = HASH, .link = some_links, .nlinks = 3, .sw = some_switches,
+    .hash = HASH,
+    .link = some_links,
+    .nlinks = 3,
+    .sw = some_switches,
     .nswitches = 2,
 };
 
@@ -99,23 +108,46 @@ static void test_file (void)
 {
     uint32_t suspect[] = { 2, 0 }, oneway[] = { 1 }, sw[] = { 1 };
     char *node[] = { (char *)"h2" };
+    struct fact why = fact_said ("it is \"slow\"");
     struct finding finding[] = {
-        { .level = VERDICT_FAIL, .kind = FINDING_SWITCH,
-          .basis = BASIS_BASELINE, .suspect = suspect, .nsuspects = 2,
-          .oneway = oneway, .noneway = 1, .sw = sw, .nsw = 1,
-          .excess_ns = 412.5, .stderr_ns = 3, .expected_ns = NAN,
-          .node = node, .nnodes = 1,
-          .loopback = LOOPBACK_FAST, .why = (char *)"it is \"slow\"" },
-        { .level = VERDICT_WARN, .kind = FINDING_HOST_END,
-          .basis = BASIS_LOSS, .suspect = suspect, .nsuspects = 1,
-          .excess_ns = NAN, .stderr_ns = NAN, .expected_ns = 500,
-          .why = (char *)"" },
+        { .level = VERDICT_FAIL,
+          .kind = FINDING_SWITCH,
+          .basis = BASIS_BASELINE,
+          .suspect = suspect,
+          .nsuspects = 2,
+          .oneway = oneway,
+          .noneway = 1,
+          .sw = sw,
+          .nsw = 1,
+          .excess_ns = 412.5,
+          .stderr_ns = 3,
+          .expected_ns = NAN,
+          .node = node,
+          .nnodes = 1,
+          .loopback = LOOPBACK_FAST,
+          .fact = &why,
+          .nfacts = 1 },
+        { .level = VERDICT_WARN,
+          .kind = FINDING_HOST_END,
+          .basis = BASIS_LOSS,
+          .suspect = suspect,
+          .nsuspects = 1,
+          .excess_ns = NAN,
+          .stderr_ns = NAN,
+          .expected_ns = 500 },
     };
-    char *limit[] = { (char *)"no baseline", (char *)"h3 left" };
+    struct fact limit[] = { fact_said ("no baseline"), fact_said ("h3 left") };
     struct verdict v = {
-        .status = VERDICT_FAIL, .finding = finding, .nfindings = 2,
-        .limit = limit, .nlimits = 2, .nodes = 3, .links = 4,
-        .separable = 5, .probes = 6, .rounds = 7,
+        .status = VERDICT_FAIL,
+        .finding = finding,
+        .nfindings = 2,
+        .limit = limit,
+        .nlimits = 2,
+        .nodes = 3,
+        .links = 4,
+        .separable = 5,
+        .probes = 6,
+        .rounds = 7,
     };
     struct error err = { 0 };
     char *text = write_text (&v);
@@ -132,13 +164,13 @@ static void test_file (void)
 /* A verdict's file with this for a finding, and this for the rest; with ' for
  * each ".
  */
-#define FILE_OF(status, hash, finding, rounds)                                \
-    "{'kind':'verdict','version':1,'fabric':'" hash "','status':'" status     \
-    "','findings':[" finding "],'limits':[],'hosts':1,'links':1,"             \
+#define FILE_OF(status, hash, finding, rounds)                            \
+    "{'kind':'verdict','version':1,'fabric':'" hash "','status':'" status \
+    "','findings':[" finding "],'limits':[],'hosts':1,'links':1,"         \
     "'separable':1,'measurements':1,'rounds':" rounds "}\n"
-#define FINDING(level, suspects, switches, ns, why)                           \
-    "{'level':'" level "','suspects':[" suspects "],'oneway':[],"             \
-    "'switches':[" switches "],'kind':'host end','excess_ns':" ns             \
+#define FINDING(level, suspects, switches, ns, why)               \
+    "{'level':'" level "','suspects':[" suspects "],'oneway':[]," \
+    "'switches':[" switches "],'kind':'host end','excess_ns':" ns \
     ",'stderr_ns':1,'expected_ns':1,'basis':'loss','nodes':[],'why':" why "}"
 
 static char *quoted (const char *s)
@@ -158,8 +190,10 @@ static void test_bad_files (void)
         const char *error; /* NULL: none */
     } tab[] = {
         { FILE_OF ("OK", HASH, "", "1"), NULL },
-        { FILE_OF ("OK", HASH, FINDING ("WARN", "'0001/1'", "", "null",
-                                        "'\\u001b[31m\\n'"), "1"), NULL },
+        { FILE_OF ("OK", HASH,
+                   FINDING ("WARN", "'0001/1'", "", "null", "'\\u001b[31m\\n'"),
+                   "1"),
+          NULL },
         { "", "file" },
         { "[]\n", "file" },
         { "{'kind':'verdict','version':1}\n", "another fabric" },
@@ -170,21 +204,23 @@ static void test_bad_files (void)
         { FILE_OF ("OK", HASH, "", "-1"), "file: rounds" },
         { FILE_OF ("OK", HASH, "", "'1'"), "rounds" },
         { FILE_OF ("OK", HASH, "7", "1"), "findings[0]" },
-        { FILE_OF ("OK", HASH, FINDING ("BAD", "'0001/1'", "", "1", "''"),
-                   "1"), "findings[0].level: not one of" },
+        { FILE_OF ("OK", HASH, FINDING ("BAD", "'0001/1'", "", "1", "''"), "1"),
+          "findings[0].level: not one of" },
         { FILE_OF ("OK", HASH, FINDING ("WARN", "", "", "1", "''"), "1"),
           "findings[0].suspects: there are none" },
         { FILE_OF ("OK", HASH, FINDING ("WARN", "'0009/1'", "", "1", "''"),
-                   "1"), "findings[0].suspects: one is not in the fabric" },
+                   "1"),
+          "findings[0].suspects: one is not in the fabric" },
         { FILE_OF ("OK", HASH, FINDING ("WARN", "1", "", "1", "''"), "1"),
           "suspects: one is not in the fabric" },
-        { FILE_OF ("OK", HASH, FINDING ("WARN", "'0001/1'", "'s1'", "1",
-                                        "''"), "1"),
+        { FILE_OF ("OK", HASH, FINDING ("WARN", "'0001/1'", "'s1'", "1", "''"),
+                   "1"),
           "switches: one is not in the fabric" },
-        { FILE_OF ("OK", HASH, FINDING ("WARN", "'0001/1'", "", "1e300",
-                                        "''"), "1"), "excess_ns" },
-        { FILE_OF ("OK", HASH, FINDING ("WARN", "'0001/1'", "", "1", "7"),
-                   "1"), "findings[0].why" },
+        { FILE_OF ("OK", HASH, FINDING ("WARN", "'0001/1'", "", "1e300", "''"),
+                   "1"),
+          "excess_ns" },
+        { FILE_OF ("OK", HASH, FINDING ("WARN", "'0001/1'", "", "1", "7"), "1"),
+          "findings[0].why" },
     };
 
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
@@ -197,7 +233,8 @@ static void test_bad_files (void)
                          : v != NULL,
             "a file: %s", err.text);
         if (v && v->nfindings > 0)
-            ok (!strcmp (v->finding[0].why, "?[31m?"), "... is cleaned");
+            ok (!strcmp (v->finding[0].fact->name[0], "?[31m?"),
+                "... is cleaned");
         verdict_destroy (v);
         free (text);
     }
