@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ibquery/import/import.h"
+#include "report/report.h"
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/site.h"
