@@ -56,7 +56,6 @@
 #include "prolog/serve/sweep.h"
 #include "report/words.h"
 #include "util/alloc.h"
-#include "util/json.h"
 #include "util/sort.h"
 
 enum {
@@ -428,18 +427,18 @@ static void note_told (struct trial *t)
     struct service service = { .ledger = t->ledger, .fabric = t->f,
                                .site = t->site };
     struct error err;
-    json_t *list = need (service_cables (&service, false, t->now, &err), &err);
-    const json_t *row;
-    size_t i;
+    struct notices list;
 
-    json_array_foreach (list, i, row) {
-        bool right = t->cable && !strcmp (json_text (row, "link"), t->cable);
+    if (service_cables (&service, false, t->now, &list, &err) < 0)
+        need (NULL, &err);
+    for (size_t i = 0; i < list.n; i++) {
+        bool right = t->cable && !strcmp (list.v[i].link, t->cable);
 
         *(right ? &t->told : &t->amiss) = true;
         if (args.verbose)
-            printf ("#     told: %s\n", json_text (row, "words"));
+            printf ("#     told: %s\n", list.v[i].words);
     }
-    json_decref (list);
+    notices_clear (&list);
 }
 
 /* The decision that waits for the earliest audit; NULL: none. */

@@ -607,13 +607,11 @@ static struct ledger *open_ledger (struct doctor *d, enum doctor_level *level)
 }
 
 /* The newest audits, up to the last that has a result: how many have none. */
-static size_t count_vain (const json_t *audits)
+static size_t count_vain (const struct ledger_rows *rows)
 {
     size_t n = 0;
 
-    while (n < json_array_size (audits)
-           && json_int (json_array_get (audits, n), "ended", 0) > 0
-           && json_int (json_array_get (audits, n), "job", -1) < 0)
+    while (n < rows->n && rows->audit[n].ended > 0 && rows->audit[n].job < 0)
         n++;
     return n;
 }
@@ -622,47 +620,48 @@ static enum doctor_level check_audits (struct doctor *d)
 {
     enum doctor_level level = DOCTOR_OK;
     struct ledger *l = open_ledger (d, &level);
-    json_t *failed = NULL, *begun = NULL, *last = NULL, *v;
+    struct ledger_rows failed = { 0 }, begun = { 0 }, last = { 0 };
     int64_t n = 0, made;
-    size_t i, vain;
+    size_t vain;
 
     if (!l)
         return level;
-    if (!(failed = ledger_list (l, LEDGER_FAILED, d->now - DAY_S, 0, &d->err))
-        || !(begun = ledger_list (l, LEDGER_BEGUN, d->now - DAY_S,
-                                  d->now + DAY_S, &d->err))
-        || !(last = ledger_list (l, LEDGER_AUDITS, VAIN_MAX, 0, &d->err))) {
+    if (ledger_list (l, LEDGER_FAILED, d->now - DAY_S, 0, &failed, &d->err) < 0
+        || ledger_list (l, LEDGER_BEGUN, d->now - DAY_S, d->now + DAY_S, &begun,
+                        &d->err)
+               < 0
+        || ledger_list (l, LEDGER_AUDITS, VAIN_MAX, 0, &last, &d->err) < 0) {
         level = say_error (d, DOCTOR_UNKNOWN);
         goto out;
     }
-    if ((vain = count_vain (last)) >= VAIN_MANY) {
+    if ((vain = count_vain (&last)) >= VAIN_MANY) {
         level = doctor_say (d, DOCTOR_WARN,
                             "the last %zu%s have no result: %.200s: pmm ledger "
-                            "missed", vain, vain == VAIN_MAX ? " or more" : "",
-                            json_text (json_array_get (last, 0), "sentence"));
+                            "missed",
+                            vain, vain == VAIN_MAX ? " or more" : "",
+                            last.audit->sentence);
         goto out;
     }
-    made = (int64_t)json_array_size (begun);
-    json_array_foreach (failed, i, v)
-        n += json_int (v, "audits", 0);
+    made = (int64_t)begun.n;
+    for (size_t i = 0; i < failed.n; i++)
+        n += failed.failed[i].audits;
     if (n > made) /* an audit counts once per node at fault */
         n = made;
     if (n == 0)
         level = say_ok (d, "%jd in the last day", (intmax_t)made);
     else {
-        const json_t *most = json_array_get (failed, 0);
-        const char *node = json_text (most, "node");
+        const char *node = failed.failed->node;
 
         level = doctor_say (d, 4 * n > made ? DOCTOR_WARN : DOCTOR_OK,
                             "%jd of %jd in the last day have no result, most "
-                            "for %s%s%.200s: pmm ledger missed", (intmax_t)n,
-                            (intmax_t)made, node, *node ? ": " : "",
-                            json_text (most, "cause"));
+                            "for %s%s%.200s: pmm ledger missed",
+                            (intmax_t)n, (intmax_t)made, node,
+                            *node ? ": " : "", failed.failed->cause);
     }
 out:
-    json_decref (failed);
-    json_decref (begun);
-    json_decref (last);
+    ledger_clear (&failed);
+    ledger_clear (&begun);
+    ledger_clear (&last);
     ledger_close (l);
     return level;
 }
@@ -672,8 +671,7 @@ static enum doctor_level check_audited_nodes (struct doctor *d)
     enum doctor_level level = DOCTOR_OK;
     struct ledger *l = open_ledger (d, &level);
     struct hostlist missed = { 0 };
-    json_t *faulty = NULL, *v;
-    const char *node, *out = NULL;
+    struct ledger_rows faulty = { 0 };
     size_t n = 0;
 
     if (!l)
@@ -684,9 +682,10 @@ static enum doctor_level check_audited_nodes (struct doctor *d)
         level = say_unknown (d, "%s", d->map_error.text);
     else if (!d->nodes.v)
         level = say_unknown (d, "%s", d->slurm_error.text);
-    else if (!(faulty = ledger_faulty (l, d->now, &d->err))
+    else if (ledger_faulty (l, d->now, &faulty, &d->err) < 0
              || missed_nodes (&missed, l, &d->site, d->fabric, d->map,
-                              &d->nodes, d->now, &d->err) < 0)
+                              &d->nodes, d->now, &d->err)
+                    < 0)
         level = say_error (d, DOCTOR_UNKNOWN);
     else if (missed.count > 0) {
         char *list = hostlist_fold ((const char *const *)missed.name,
@@ -697,19 +696,19 @@ static enum doctor_level check_audited_nodes (struct doctor *d)
         free (list);
     }
     else {
-        json_object_foreach (faulty, node, v)
-            if (ledger_is_out (faulty, node, d->now)) {
-                out = node;
+        const struct ledger_fault *out = NULL;
+
+        for (size_t i = 0; i < faulty.n; i++)
+            if (ledger_is_out (&faulty, faulty.fault[i].node, d->now)) {
+                out = &faulty.fault[i];
                 n++;
             }
         level = n > 0 ? say_warn (d, "%zu left out for a while, as %s: %.200s",
-                                  n, out,
-                                  json_text (json_object_get (faulty, out),
-                                             "cause"))
+                                  n, out->node, out->cause)
                       : say_ok (d, "none is overdue or left out");
     }
     hostlist_clear (&missed);
-    json_decref (faulty);
+    ledger_clear (&faulty);
     ledger_close (l);
     return level;
 }

@@ -157,10 +157,9 @@ static int show_ledger (struct inputs *in)
 
     inputs_ledger (in, LEDGER_READ);
     if (in->noperands == 0) {
-        json_t *list = need (ledger_list (in->ledger, LEDGER_AUDITS,
-                                          given.last < 0 ? SHOW_LAST
-                                                         : given.last, 0,
-                                          &fault));
+        json_t *list = need (
+            ledger_json (in->ledger, LEDGER_AUDITS,
+                         given.last < 0 ? SHOW_LAST : given.last, 0, &fault));
 
         if (!in->json && json_array_size (list) == 0)
             fputs ("no audit yet\n", inputs_output (in));
@@ -180,31 +179,39 @@ static int show_ledger (struct inputs *in)
 static int show_missed_audits (struct inputs *in)
 {
     int64_t days = given.days < 0 ? 1 : given.days;
-    json_t *failed, *faulty, *v;
-    const char *node;
+    json_t *failed, *out = json_object ();
+    struct ledger_rows faulty;
     FILE *fp;
 
     inputs_ledger (in, LEDGER_READ);
     fp = inputs_output (in);
-    failed = need (ledger_list (in->ledger, LEDGER_FAILED,
+    failed = need (ledger_json (in->ledger, LEDGER_FAILED,
                                 now () - days * DAY_S, 0, &fault));
-    faulty = need (ledger_faulty (in->ledger, now (), &fault));
+    need_ok (ledger_faulty (in->ledger, now (), &faulty, &fault));
+    for (size_t i = 0; i < faulty.n; i++)
+        json_put (out, faulty.fault[i].node,
+                  ledger_fault_json (&faulty.fault[i]));
     if (in->json) {
         inputs_put_json (in, "ledger", NULL,
-                         json_pack ("{s:I, s:o, s:o}", "days",
-                                    (json_int_t)days, "failed", failed,
-                                    "faulty", faulty));
+                         json_pack ("{s:I, s:o, s:o}", "days", (json_int_t)days,
+                                    "failed", failed, "faulty", out));
+        ledger_clear (&faulty);
         return EXIT_OK;
     }
-    json_object_foreach (faulty, node, v) {
+    for (size_t i = 0; i < faulty.n; i++) {
+        const char *node = faulty.fault[i].node;
+
         fputs (node, fp);
-        print_line (v, " left out until {@until}: {cause} (faults: {faults}"
-                       " since {@since})\n", fp);
+        print_line (json_object_get (out, node),
+                    " left out until {@until}: {cause} (faults: {faults}"
+                    " since {@since})\n",
+                    fp);
     }
-    if (json_object_size (faulty) == 0 && json_array_size (failed) == 0)
+    if (faulty.n == 0 && json_array_size (failed) == 0)
         fprintf (fp, "no audit of the last %s failed, and no node is left "
                      "out\n", COUNTED ((uint64_t)days, "day"));
-    json_decref (faulty);
+    ledger_clear (&faulty);
+    json_decref (out);
     return write_list (in, "failed", failed, failed_line);
 }
 
@@ -259,8 +266,7 @@ static int mute (struct inputs *in)
         find_link (in, link);
     if (lists)
         return write_list (in, "mutes",
-                           ledger_list (in->ledger, LEDGER_MUTES, 0, 0,
-                                        &fault),
+                           ledger_json (in->ledger, LEDGER_MUTES, 0, 0, &fault),
                            mute_line);
     if (given.off)
         return ledger_unmute (in->ledger, m.link, m.node, &fault);
@@ -276,10 +282,10 @@ static int rebase (struct inputs *in)
 
     inputs_ledger (in, lists ? LEDGER_READ : LEDGER_WRITE);
     if (lists)
-        return write_list (in, "rebases",
-                           ledger_list (in->ledger, LEDGER_REBASES, 0, 0,
-                                        &fault),
-                           rebase_line);
+        return write_list (
+            in, "rebases",
+            ledger_json (in->ledger, LEDGER_REBASES, 0, 0, &fault),
+            rebase_line);
     find_link (in, link);
     return ledger_rebase (in->ledger, now (), link, user_name (), given.why, &fault);
 }

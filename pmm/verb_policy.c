@@ -89,9 +89,10 @@ static json_t *actions_json (const struct policy_input *in, const char *node)
 
 /* A decision with everything that it is based on. faulty: as in the ledger. */
 static json_t *node_json (const struct policy_input *in,
-                          const struct decision *d, const json_t *faulty)
+                          const struct decision *d,
+                          const struct ledger_rows *faulty)
 {
-    const json_t *out = ledger_is_out (faulty, d->node, in->now);
+    const struct ledger_fault *out = ledger_is_out (faulty, d->node, in->now);
     json_t *obj
         = xcheck (json_pack ("{s:s, s:s, s:s?, s:s, s:s}", "node", d->node,
                              "decision", policy_kind_name (d->kind), "link",
@@ -100,7 +101,7 @@ static json_t *node_json (const struct policy_input *in,
     if (d->kind == POLICY_WAIT)
         json_put (obj, "when", json_integer (d->when));
     if (out)
-        json_put (obj, "left_out", json_incref ((json_t *)out));
+        json_put (obj, "left_out", ledger_fault_json (out));
     json_put (obj, "findings", node_findings_json (in, d->node));
     json_put (obj, "signs", signs_json (in, d->node));
     json_put (obj, "actions", actions_json (in, d->node));
@@ -167,15 +168,15 @@ static void print_grounds (const json_t *v, size_t most, FILE *fp)
 /* That there is nothing to report. */
 static void print_calm (struct ledger *ledger, size_t nodes, FILE *fp)
 {
-    json_t *totals = need (ledger_list (ledger, LEDGER_TOTALS, 0, 0, &fault));
+    struct ledger_rows totals;
     json_int_t audits = 0;
-    const char *result;
     int64_t newest;
-    json_t *facts, *v;
+    json_t *facts;
     int any = need_ok (ledger_succeeded (ledger, &newest, &fault));
 
-    json_object_foreach (totals, result, v)
-        audits += json_integer_value (v);
+    need_ok (ledger_list (ledger, LEDGER_TOTALS, 0, 0, &totals, &fault));
+    for (size_t i = 0; i < totals.n; i++)
+        audits += totals.total[i].audits;
     facts = json_pack ("{s:I, s:I, s:I}", "nodes", (json_int_t)nodes, "audits",
                        audits, "newest", any ? (json_int_t)newest : 0);
     print_line (facts, any ? "{nodes node}, {audits audit}, the newest at "
@@ -183,7 +184,7 @@ static void print_calm (struct ledger *ledger, size_t nodes, FILE *fp)
                            : "{nodes node}, and no audit with a result yet\n",
                 fp);
     json_decref (facts);
-    json_decref (totals);
+    ledger_clear (&totals);
 }
 
 /* Write the decisions on all nodes with something to report, or on one node
@@ -194,17 +195,18 @@ static void report_decisions (struct inputs *in, const struct act_report *r,
 {
     const struct decisions *d = &r->decisions;
     const struct policy_input *input = &r->facts.input;
-    json_t *faulty = need (ledger_faulty (in->ledger, input->now, &fault));
+    struct ledger_rows faulty;
     json_t *nodes = json_array ();
     FILE *fp = inputs_output (in);
     bool found = !name || d->n == 0;
     const json_t *v;
     size_t i;
 
+    need_ok (ledger_faulty (in->ledger, input->now, &faulty, &fault));
     for (i = 0; i < d->n; i++)
         if (name ? !strcmp (d->v[i].node, name) : act_is_news (&d->v[i])) {
             found = true;
-            json_add (nodes, node_json (input, &d->v[i], faulty));
+            json_add (nodes, node_json (input, &d->v[i], &faulty));
         }
     if (!found)
         die_input ("Slurm has no node %.63s", name);
@@ -226,7 +228,7 @@ static void report_decisions (struct inputs *in, const struct act_report *r,
         if (i == 0 && d->nremarks == 0)
             print_calm (in->ledger, input->nnodes, fp);
     }
-    json_decref (faulty);
+    ledger_clear (&faulty);
     json_decref (nodes);
 }
 
@@ -293,21 +295,20 @@ static char *repair_of (struct inputs *in, const json_t *node)
     for (size_t i = json_array_size (list); i-- > 0 && !text;) {
         const json_t *found = json_array_get (list, i);
         uint32_t link = fabric_find_link (in->fabric, text_of (found, "link"));
-        json_t *result;
-        struct verdict *v;
+        struct ledger_result r;
+        const struct verdict *v;
 
         if (!strcmp (text_of (found, "level"),
                      verdict_status_name (VERDICT_OK)))
             continue;
-        result = need (ledger_result (in->ledger, json_int (found, "audit", 0),
-                                      &fault));
-        v = ledger_verdict (result, in->fabric, false);
+        need_ok (ledger_result (in->ledger, json_int (found, "audit", 0),
+                                in->fabric, false, &r, &fault));
+        v = r.verdict;
         for (size_t k = 0; k < v->nfindings && !text; k++)
             for (size_t j = 0; j < v->finding[k].nsuspects && !text; j++)
                 if (v->finding[k].suspect[j] == link)
                     text = words_do (&v->finding[k], in->fabric, WORDS_STAFF);
-        verdict_destroy (v);
-        json_decref (result);
+        ledger_result_clear (&r);
     }
     return text ? text : xstrdup ("");
 }
@@ -374,18 +375,18 @@ static bool is_of (const json_t *node, int64_t audit)
 static size_t why_nodes (struct inputs *in, const struct act_report *r,
                          const char *name, int64_t audit)
 {
-    json_t *faulty = need (ledger_faulty (in->ledger, r->facts.input.now,
-                                          &fault));
+    struct ledger_rows faulty;
     FILE *fp = inputs_output (in);
     size_t n = 0;
 
+    need_ok (ledger_faulty (in->ledger, r->facts.input.now, &faulty, &fault));
     for (size_t i = 0; i < r->decisions.n; i++) {
         const struct decision *d = &r->decisions.v[i];
         json_t *node;
 
         if (name && strcmp (d->node, name))
             continue;
-        node = node_json (&r->facts.input, d, faulty);
+        node = node_json (&r->facts.input, d, &faulty);
         if ((name || is_of (node, audit)) && n++ < TOLD) {
             print_line (node, decision_line, fp);
             if (n == 1)
@@ -399,7 +400,7 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
     if (n > TOLD)
         fprintf (fp, "and %s: pmm policy explain\n",
                  COUNTED (n - TOLD, "other node"));
-    json_decref (faulty);
+    ledger_clear (&faulty);
     return n;
 }
 
@@ -416,16 +417,15 @@ static int64_t find_audit_id (struct inputs *in, uint64_t number)
 /* The number of the newest audit about a job; 0: none. */
 static int64_t find_job (struct inputs *in, uint64_t job)
 {
-    json_t *list = need (ledger_list (in->ledger, LEDGER_AUDITS, INT64_MAX, 0,
-                                      &fault));
+    struct ledger_rows rows;
     int64_t id = 0;
-    const json_t *v;
-    size_t i;
 
-    json_array_foreach (list, i, v)
-        if (id == 0 && json_int (v, "about", 0) == (int64_t)job)
-            id = json_int (v, "id", 0);
-    json_decref (list);
+    need_ok (
+        ledger_list (in->ledger, LEDGER_AUDITS, INT64_MAX, 0, &rows, &fault));
+    for (size_t i = 0; i < rows.n && id == 0; i++)
+        if (rows.audit[i].about == (int64_t)job)
+            id = rows.audit[i].id;
+    ledger_clear (&rows);
     return id;
 }
 
@@ -452,13 +452,16 @@ static void print_finding_todo (const struct fabric *f, const struct finding *x,
 /* Print what to do about an audit: of what is no host's, and if no node is
  * suspected any more (`told` none), of the rest.
  */
-static void print_audit_todo (const struct fabric *f, const json_t *audit,
-                              bool told, FILE *fp)
+static void print_audit_todo (struct inputs *in, int64_t id, bool told)
 {
-    struct verdict *v = ledger_verdict (audit, f, false);
-    bool calm = !strcmp (text_of (audit, "status"),
-                         verdict_status_name (VERDICT_OK));
+    const struct fabric *f = in->fabric;
+    FILE *fp = inputs_output (in);
+    struct ledger_result r;
+    const struct verdict *v;
     size_t n = 0;
+
+    need_ok (ledger_result (in->ledger, id, f, false, &r, &fault));
+    v = r.verdict;
 
     for (size_t i = 0; i < v->nfindings; i++) {
         const struct finding *x = &v->finding[i];
@@ -466,11 +469,13 @@ static void print_audit_todo (const struct fabric *f, const json_t *audit,
         if (x->nsuspects > 0 && (!told || x->nnodes == 0) && n++ < TOLD)
             print_finding_todo (f, x, fp);
     }
-    verdict_destroy (v);
     if (!told && n == 0)
         fprintf (fp, "do: nothing%s\n",
-                 calm ? "" : ": later audits measure these nodes again; pmm "
-                             "ledger missed has those that stay away");
+                 v->status == VERDICT_OK
+                     ? ""
+                     : ": later audits measure these nodes again; pmm "
+                       "ledger missed has those that stay away");
+    ledger_result_clear (&r);
 }
 
 static void why_audit (struct inputs *in, const struct act_report *r,
@@ -483,7 +488,7 @@ static void why_audit (struct inputs *in, const struct act_report *r,
     told = why_nodes (in, r, NULL, id) > 0;
     if (!told)
         print_remarks (&r->decisions, inputs_output (in));
-    print_audit_todo (in->fabric, audit, told, inputs_output (in));
+    print_audit_todo (in, id, told);
     print_details (audit, TOLD, inputs_output (in));
     json_decref (audit);
 }
@@ -506,9 +511,12 @@ static void why_cable (struct inputs *in, uint32_t link)
     const struct fabric *f = in->fabric;
     const struct fabric_link *l = &f->link[link];
     const char *host = fabric_network (f)->link[link].host;
-    json_t *found = need (ledger_found (in->ledger, 0, l->id, &fault));
-    size_t n = json_array_size (found);
+    struct ledger_rows found;
     FILE *fp = inputs_output (in);
+    size_t n;
+
+    need_ok (ledger_found (in->ledger, 0, l->id, &found, &fault));
+    n = found.n;
 
     fprintf (fp, "%s -- %s (%s)\n", PORT_NAME (f, l->a), PORT_NAME (f, l->b),
              l->id);
@@ -523,13 +531,13 @@ static void why_cable (struct inputs *in, uint32_t link)
         fprintf (fp, "do: for the fabric team; after a repair pmm ledger "
                      "rebase %s\n", l->id);
     for (size_t i = n > TOLD ? n - TOLD : 0; i < n; i++) {
-        json_int_t id = json_int (json_array_get (found, i), "audit", 0);
-        json_t *audit = need (ledger_audit (in->ledger, id, &fault));
+        json_t *audit
+            = need (ledger_audit (in->ledger, found.seen[i].audit, &fault));
 
         print_audit (audit, 0, fp);
         json_decref (audit);
     }
-    json_decref (found);
+    ledger_clear (&found);
 }
 
 /* When an audit measured the node last; null: none has. told: there is a decision
@@ -625,32 +633,32 @@ static struct named find_named (struct inputs *in, const char *word)
 static json_t *nodes_json (struct inputs *in, const struct act_report *r,
                            const char *name, int64_t audit)
 {
-    json_t *faulty = need (ledger_faulty (in->ledger, r->facts.input.now,
-                                          &fault));
+    struct ledger_rows faulty;
     json_t *list = json_array ();
 
+    need_ok (ledger_faulty (in->ledger, r->facts.input.now, &faulty, &fault));
     for (size_t i = 0; i < r->decisions.n; i++) {
-        json_t *node = node_json (&r->facts.input, &r->decisions.v[i], faulty);
+        json_t *node = node_json (&r->facts.input, &r->decisions.v[i], &faulty);
 
         if (name ? !strcmp (r->decisions.v[i].node, name) : is_of (node, audit))
             json_add (list, json_incref (node));
         json_decref (node);
     }
-    json_decref (faulty);
+    ledger_clear (&faulty);
     return list;
 }
 
 static json_t *audits_json (struct inputs *in, uint32_t cable)
 {
-    json_t *found = need (ledger_found (
-        in->ledger, 0, in->fabric->link[cable].id, &fault));
-    json_t *list = json_array (), *v;
-    size_t i;
+    struct ledger_rows found;
+    json_t *list = json_array ();
 
-    json_array_foreach (found, i, v)
-        json_add (list, need (ledger_audit (in->ledger,
-                                            json_int (v, "audit", 0), &fault)));
-    json_decref (found);
+    need_ok (ledger_found (in->ledger, 0, in->fabric->link[cable].id, &found,
+                           &fault));
+    for (size_t i = 0; i < found.n; i++)
+        json_add (list, need (ledger_audit (in->ledger, found.seen[i].audit,
+                                            &fault)));
+    ledger_clear (&found);
     return list;
 }
 

@@ -14,7 +14,7 @@ BEGIN {
         "print_verbose|set_no_result|set_queue_answer|set_decision|" \
         "add_policy_remark|report_policy_line|log_policy_line|" \
         "add_edges_sentence|node_error|why = xasprintf) *[(]|" \
-        "\\[FACT_[A-Z_]+\\] ="
+        "\\[FACT_[A-Z_]+\\][ \n]*="
 }
 
 # The string that starts behind the quote at s[i]; end is where it ends.

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/json.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
 enum { LINE_MAX_BYTES = 1024 };
@@ -108,35 +108,23 @@ words_of (const char *fmt, ...)
     return words;
 }
 
-/* The logged messages that still hold, {key: message}: a remark's key is its
- * words, that of a message about a node is the node. NULL with err.
+/* A logged message that still holds. The key of a remark, whose node is "", is its
+ * words, that of a message about a node is the node.
  */
-static json_t *said_of (struct policy_round *r, bool remarks)
+static bool is_said_of (const struct ledger_said *v, const char *node,
+                        const char *remark)
 {
-    json_t *rows = ledger_list (r->ledger, LEDGER_SAID, 0, 0, r->err);
-    json_t *said = rows ? xcheck (json_object ()) : NULL;
-    const json_t *row;
-    size_t i;
-
-    json_array_foreach (rows, i, row) {
-        const char *node = json_text (row, "node");
-        const char *message = json_text (row, "words");
-
-        if (remarks == !*node)
-            json_put (said, *node ? node : words_of ("%s", message).text,
-                      json_string (message));
-    }
-    json_decref (rows);
-    return said;
+    return !strcmp (v->node, node)
+           && (*node || !strcmp (words_of ("%s", v->words).text, remark));
 }
 
 /* Log the remarks, or the decisions, that differ from the logged ones. */
 static int say_changes (struct policy_round *r, bool remarks)
 {
     const struct decisions *all = &r->report->decisions;
-    json_t *said = said_of (r, remarks), *v;
-    int rc = said ? 0 : -1;
-    const char *key;
+    struct ledger_rows said;
+    int rc = ledger_list (r->ledger, LEDGER_SAID, 0, 0, &said, r->err);
+    bool *holds = xcalloc (said.n, sizeof (*holds));
 
     for (size_t i = 0; rc == 0 && i < (remarks ? all->nremarks : all->n);
          i++) {
@@ -147,10 +135,13 @@ static int say_changes (struct policy_round *r, bool remarks)
             = remarks ? words_of ("%s", all->remark[i])
                       : words_of ("%s %s %s", policy_kind_name (d->kind),
                                   d->link ? d->link : "", d->why);
-        const char *old;
+        const char *old = NULL;
 
-        key = remarks ? now.text : node;
-        old = json_string_value (json_object_get (said, key));
+        for (size_t k = 0; k < said.n; k++)
+            if (!holds[k] && is_said_of (&said.said[k], node, now.text)) {
+                old = said.said[k].words;
+                holds[k] = true;
+            }
         if (news ? !old || strcmp (now.text, words_of ("%s", old).text)
                  : old != NULL) {
             if (remarks)
@@ -165,19 +156,19 @@ static int say_changes (struct policy_round *r, bool remarks)
                                  remarks ? all->remark[i] : now.text, true,
                                  r->err);
         }
-        json_object_del (said, key);
     }
     /* what does not hold any more, as far as known, or is about an unknown node
      */
-    json_object_foreach (said, key, v)
-        if (rc == 0 && !all->stopped) {
+    for (size_t k = 0; k < said.n && rc == 0 && !all->stopped; k++)
+        if (!holds[k] && remarks == !*said.said[k].node) {
             if (remarks)
                 report_policy_line (r, POLICY_NONE, "no longer true: %s",
-                                    json_string_value (v));
-            rc = ledger_say (r->ledger, remarks ? "" : key,
-                             json_string_value (v), false, r->err);
+                                    said.said[k].words);
+            rc = ledger_say (r->ledger, said.said[k].node, said.said[k].words,
+                             false, r->err);
         }
-    json_decref (said);
+    free (holds);
+    ledger_clear (&said);
     return rc;
 }
 

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "ibquery/nodemap.h"
-#include "util/json.h"
+#include "util/alloc.h"
 #include "util/sort.h"
 
 enum {
@@ -86,50 +86,33 @@ static void *alloc (struct facts_reading *r, size_t n, size_t size)
     return f->block[f->nblocks++] = xcalloc (n, size);
 }
 
-/* Rows of the ledger, none after a failure. */
-#define READ(call) read_rows (r, r->failed ? NULL : (call))
+/* Read rows of the ledger, none after a failure. */
+#define READ(rows, call)                     \
+    do {                                     \
+        *(rows) = (struct ledger_rows){ 0 }; \
+        if (!r->failed)                      \
+            r->failed = (call) < 0;          \
+    } while (0)
 
-static json_t *read_rows (struct facts_reading *r, json_t *rows)
+static void list_ledger_rows (struct facts_reading *r, enum ledger_kind kind,
+                              int64_t from, struct ledger_rows *rows)
 {
-    r->failed |= !rows;
-    return rows;
+    READ (rows, ledger_list (r->ledger, kind, from, 0, rows, r->err));
 }
 
-static json_t *list_ledger_rows (struct facts_reading *r, enum ledger_kind kind,
-                                 int64_t from)
+/* A text that lives as long as the facts; NULL if it is NULL. */
+static const char *copy_column_text (struct facts_reading *r, const char *s)
 {
-    return READ (ledger_list (r->ledger, kind, from, 0, r->err));
-}
-
-static int64_t number_of (const json_t *row, const char *column)
-{
-    return json_int (row, column, 0);
-}
-
-static double real_of (const json_t *row, const char *column)
-{
-    const json_t *v = json_object_get (row, column);
-
-    return json_is_number (v) ? json_number_value (v) : NAN;
-}
-
-/* A text that lives as long as the facts; NULL if the column is NULL. */
-static const char *copy_column_text (struct facts_reading *r, const json_t *row,
-                                     const char *column)
-{
-    const char *s = json_string_value (json_object_get (row, column));
-
     return s ? strcpy (alloc (r, strlen (s) + 1, 1), s) : NULL;
 }
 
-/* The enum that the column has the word of; n: none of the n words. */
-static unsigned int word_of (const json_t *row, const char *column,
-                             const char *(*word) (unsigned int),
+/* The enum that has this word; n: none of the n words. */
+static unsigned int word_of (const char *s, const char *(*word) (unsigned int),
                              unsigned int n)
 {
     unsigned int i = 0;
 
-    while (i < n && strcmp (word (i), json_text (row, column)))
+    while (i < n && strcmp (word (i), s))
         i++;
     return i;
 }
@@ -138,32 +121,32 @@ static unsigned int word_of (const json_t *row, const char *column,
 
 static void read_actions (struct facts_reading *r)
 {
-    json_t *rows = list_ledger_rows (r, LEDGER_ACTIONS, INT64_MAX);
-    size_t n = json_array_size (rows);
     struct policy_input *in = &r->facts->input;
-    struct policy_action *action = alloc (r, n, sizeof (*action));
+    struct policy_action *action;
+    struct ledger_rows rows;
 
-    in->action = action;
-    for (size_t i = n; i-- > 0;) { /* the newest is first */
-        const json_t *row = json_array_get (rows, i);
+    list_ledger_rows (r, LEDGER_ACTIONS, INT64_MAX, &rows);
+    in->action = action = alloc (r, rows.n, sizeof (*action));
+    for (size_t i = rows.n; i-- > 0;) { /* the newest is first */
+        const struct ledger_action *row = &rows.action[i];
         struct policy_action *a = &action[in->nactions];
 
         *a = (struct policy_action){
-            .id = (uint64_t)number_of (row, "id"),
-            .kind = word_of (row, "kind", policy_kind_name, POLICY_LIFTED + 1),
-            .node = copy_column_text (r, row, "node"),
-            .link = copy_column_text (r, row, "link"),
-            .reason = copy_column_text (r, row, "reason"),
-            .time = number_of (row, "intended"),
-            .after = (uint64_t)number_of (row, "after"),
-            .unsure = json_is_null (json_object_get (row, "done")),
+            .id = (uint64_t)row->id,
+            .kind = word_of (row->kind, policy_kind_name, POLICY_LIFTED + 1),
+            .node = copy_column_text (r, row->node),
+            .link = copy_column_text (r, row->link),
+            .reason = copy_column_text (r, row->reason),
+            .time = row->intended,
+            .after = (uint64_t)row->after,
+            .unsure = row->done < 0,
         };
         if (a->kind >= POLICY_DRAIN && a->kind <= POLICY_LIFTED)
             in->nactions++;
         else
-            report_unknown_row (r, "action", (int64_t)a->id);
+            report_unknown_row (r, "action", row->id);
     }
-    json_decref (rows);
+    ledger_clear (&rows);
 }
 
 /* --- links of interest --------------------------------------------------- */
@@ -186,15 +169,14 @@ static void add_host_link (struct facts_reading *r, uint32_t endpoint,
 static void add_audits_with_findings (struct facts_reading *r, int64_t from,
                                       const char *link)
 {
-    json_t *rows = READ (ledger_found (r->ledger, from, link, r->err));
-    const json_t *row;
-    size_t i;
+    struct ledger_rows rows;
 
-    json_array_foreach (rows, i, row) {
+    READ (&rows, ledger_found (r->ledger, from, link, &rows, r->err));
+    for (size_t i = 0; i < rows.n; i++) {
         r->id = xgrow (r->id, r->nids, sizeof (*r->id));
-        r->id[r->nids++] = number_of (row, "audit");
+        r->id[r->nids++] = rows.seen[i].audit;
     }
-    json_decref (rows);
+    ledger_clear (&rows);
 }
 
 /* Whether a drain by us may still stand: newer actions are only resumes that
@@ -239,17 +221,16 @@ static void add_drained (struct facts_reading *r)
 
 static void add_ledger_suspects (struct facts_reading *r)
 {
-    json_t *rows = list_ledger_rows (r, LEDGER_SUSPECTS, r->from);
-    const json_t *row;
-    size_t i;
+    struct ledger_rows rows;
 
-    json_array_foreach (rows, i, row) {
-        uint32_t link = fabric_find_link (r->fabric, json_text (row, "link"));
+    list_ledger_rows (r, LEDGER_SUSPECTS, r->from, &rows);
+    for (size_t i = 0; i < rows.n; i++) {
+        uint32_t link = fabric_find_link (r->fabric, rows.link[i].link);
 
         if (link != FABRIC_NONE)
             add_host_link (r, r->endpoint[link], r->from);
     }
-    json_decref (rows);
+    ledger_clear (&rows);
 }
 
 static const char *endpoint_link_id (const struct facts_reading *r,
@@ -264,28 +245,27 @@ static const char *endpoint_link_id (const struct facts_reading *r,
 static void add_link_audits (struct facts_reading *r, uint32_t e)
 {
     const struct fabric *f = r->fabric;
-    const char *host = f->host[f->endpoint[e].host].name;
-    json_t *rows = READ (ledger_link_audits (
-        r->ledger, r->since[e], endpoint_link_id (r, e), host, r->err));
-    const json_t *row;
-    size_t i;
+    struct ledger_rows rows;
 
-    json_array_foreach (rows, i, row) {
-        uint32_t h = fabric_host_named (f, json_text (row, "peer"));
-        bool own = number_of (row, "own");
+    READ (&rows, ledger_link_audits (
+                     r->ledger, r->since[e], endpoint_link_id (r, e),
+                     f->host[f->endpoint[e].host].name, &rows, r->err));
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct ledger_seen *row = &rows.seen[i];
+        uint32_t h = fabric_host_named (f, row->peer ? row->peer : "");
         struct link_audit v = {
-            .audit = number_of (row, "audit"),
+            .audit = row->audit,
             .endpoint = e,
-            .lossy = number_of (row, "lossy"),
-            .own = own,
-            .clean = own && number_of (row, "clean"),
-            .open = own && number_of (row, "open"),
+            .lossy = row->lossy,
+            .own = row->own,
+            .clean = row->own && row->clean,
+            .open = row->own && row->open,
         };
 
         /* its node; its own name if it is not in the fabric */
         v.peer = h != FABRIC_NONE && f->host[h].count > 0
                      ? r->node[f->host[h].first]
-                     : copy_column_text (r, row, "peer");
+                     : copy_column_text (r, row->peer);
         if (v.clean || v.open) {
             r->id = xgrow (r->id, r->nids, sizeof (*r->id));
             r->id[r->nids++] = v.audit;
@@ -293,7 +273,7 @@ static void add_link_audits (struct facts_reading *r, uint32_t e)
         r->seen = xgrow (r->seen, r->nseen, sizeof (*r->seen));
         r->seen[r->nseen++] = v;
     }
-    json_decref (rows);
+    ledger_clear (&rows);
 }
 
 static int compare_link_audits (const void *va, const void *vb)
@@ -318,10 +298,10 @@ static const char *host_port_name (struct facts_reading *r, uint32_t endpoint)
 }
 
 /* A link that an audit suspects. */
-static struct policy_suspect suspect_of (struct facts_reading *r,
-                                         int64_t audit, const json_t *row)
+static struct policy_suspect suspect_of (struct facts_reading *r, int64_t audit,
+                                         const char *id)
 {
-    uint32_t link = fabric_find_link (r->fabric, json_text (row, "id"));
+    uint32_t link = fabric_find_link (r->fabric, id);
     const struct link_audit key = {
         .audit = audit,
         .endpoint = link == FABRIC_NONE ? link : r->endpoint[link],
@@ -330,7 +310,7 @@ static struct policy_suspect suspect_of (struct facts_reading *r,
         = r->nseen > 0 ? bsearch (&key, r->seen, r->nseen, sizeof (key),
                                   compare_link_audits)
                        : NULL;
-    struct policy_suspect s = { .link = copy_column_text (r, row, "id") };
+    struct policy_suspect s = { .link = copy_column_text (r, id) };
 
     if (v && v->own) {
         s.host = r->node[v->endpoint];
@@ -342,32 +322,26 @@ static struct policy_suspect suspect_of (struct facts_reading *r,
 }
 
 static struct policy_finding finding_of (struct facts_reading *r,
-                                         int64_t audit, const json_t *row)
+                                         const struct ledger_result *row,
+                                         size_t finding)
 {
-    const json_t *suspects = json_object_get (row, "suspects");
-    struct policy_suspect *s
-        = alloc (r, json_array_size (suspects), sizeof (*s));
-    struct policy_finding f = {
-        .level = word_of (row, "level", verdict_status_name, VERDICT_FAIL + 1),
-        .kind = word_of (row, "kind", finding_kind_name, FINDING_KINDS),
-        .basis = word_of (row, "basis", finding_basis_name, FINDING_BASES),
-        .excess_ns = real_of (row, "excess_ns"),
-        .stderr_ns = real_of (row, "stderr_ns"),
-        .expected_ns = real_of (row, "expected_ns"),
-        .suspect = s,
-        .nsuspects = json_array_size (suspects),
-    };
+    const struct finding *x = &row->verdict->finding[finding];
+    size_t n;
+    const struct ledger_suspect *v = ledger_suspects (row, finding, &n);
+    struct policy_suspect *s = alloc (r, n, sizeof (*s));
 
-    if (f.level > VERDICT_FAIL || f.kind >= FINDING_KINDS
-        || f.basis >= FINDING_BASES) {
-        report_unknown_row (r, "a finding of audit", audit);
-        f.level = VERDICT_UNKNOWN;
-        f.kind = FINDING_ROUTE;
-        f.basis = BASIS_LOSS;
-    }
-    for (size_t i = 0; i < f.nsuspects; i++)
-        s[i] = suspect_of (r, audit, json_array_get (suspects, i));
-    return f;
+    for (size_t i = 0; i < n; i++)
+        s[i] = suspect_of (r, row->id, v[i].id);
+    return (struct policy_finding){
+        .level = x->level,
+        .kind = x->kind,
+        .basis = x->basis,
+        .excess_ns = x->excess_ns,
+        .stderr_ns = x->stderr_ns,
+        .expected_ns = x->expected_ns,
+        .suspect = s,
+        .nsuspects = n,
+    };
 }
 
 /* A finding of those of n links that the audit found clean, or did not judge.
@@ -393,29 +367,26 @@ static struct policy_finding no_finding (struct facts_reading *r, bool open,
 }
 
 /* Give the policy an audit, with the nseen host links of interest in it. */
-static void add_audit (struct facts_reading *r, const json_t *row,
+static void add_audit (struct facts_reading *r, const struct ledger_result *row,
                        const struct link_audit *seen, size_t nseen)
 {
-    const json_t *findings = json_object_get (row, "findings");
-    size_t n = json_array_size (findings);
+    size_t n = row->verdict->nfindings;
     struct policy_finding *f = alloc (r, n + 3, sizeof (*f));
-    enum verdict_status status
-        = word_of (row, "status", verdict_status_name, VERDICT_FAIL + 1);
-    int64_t id = number_of (row, "id");
-    bool limited = number_of (row, "limited");
-    bool unclear = limited;
+    bool unclear = row->limited;
 
-    if (status > VERDICT_FAIL)
-        report_unknown_row (r, "audit", id);
+    if (row->status > VERDICT_FAIL)
+        report_unknown_row (r, "audit", row->id);
+    if (row->odd)
+        report_unknown_row (r, "a finding of audit", row->id);
     for (size_t i = 0; i < n; i++) {
-        f[i] = finding_of (r, id, json_array_get (findings, i));
+        f[i] = finding_of (r, row, i);
         /* a FAIL or UNKNOWN that is not about a host end */
         unclear = unclear || (f[i].level >= VERDICT_UNKNOWN
                               && f[i].kind != FINDING_HOST_END);
     }
     f[n] = no_finding (r, true, seen, nseen);
     n += f[n].nsuspects > 0;
-    if (!limited || status != VERDICT_UNKNOWN) {
+    if (!row->limited || row->status != VERDICT_UNKNOWN) {
         f[n++] = no_finding (r, false, seen, nseen);
         if (unclear) {
             f[n] = f[n - 1];
@@ -423,13 +394,13 @@ static void add_audit (struct facts_reading *r, const json_t *row,
         }
     }
     r->audit[r->facts->input.naudits++] = (struct policy_audit){
-        .id = (uint64_t)id,
-        .time = number_of (row, "ended"),
-        .whole = number_of (row, "whole"),
-        .complete = number_of (row, "complete"),
-        .asked = (size_t)number_of (row, "asked"),
-        .nodes = (size_t)number_of (row, "answered"),
-        .leader = copy_column_text (r, row, "leader"),
+        .id = (uint64_t)row->id,
+        .time = row->ended,
+        .whole = row->whole,
+        .complete = row->complete,
+        .asked = (size_t)row->asked,
+        .nodes = (size_t)row->answered,
+        .leader = copy_column_text (r, row->leader),
         .finding = f,
         .nfindings = n,
     };
@@ -447,7 +418,7 @@ static void read_fact_audits (struct facts_reading *r)
     r->facts->input.audit = r->audit;
     for (size_t i = 0; i < r->nids && !r->failed; i++) {
         int64_t id = r->id[i];
-        json_t *row;
+        struct ledger_result row;
 
         if (i > 0 && r->id[i - 1] == id)
             continue;
@@ -459,95 +430,44 @@ static void read_fact_audits (struct facts_reading *r)
             first++;
         for (end = first; end < r->nseen && r->seen[end].audit == id;)
             end++;
-        row = READ (ledger_result (r->ledger, id, r->err));
-        if (row)
-            add_audit (r, row, &r->seen[first], end - first);
-        json_decref (row);
+        if (ledger_result (r->ledger, id, r->fabric, true, &row, r->err) == 0)
+            add_audit (r, &row, &r->seen[first], end - first);
+        else
+            r->failed = true;
+        ledger_result_clear (&row);
     }
 }
 
 /* --- audits about a node, mutes, resets, signs --------------------------- */
 
-static void read_tries (struct facts_reading *r)
-{
-    json_t *rows = list_ledger_rows (r, LEDGER_TRIES, r->oldest);
-    size_t n = r->facts->input.ntried = json_array_size (rows);
-    struct policy_try *v = alloc (r, n, sizeof (*v));
-
-    r->facts->input.tried = v;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *row = json_array_get (rows, i);
-
-        v[i].node = copy_column_text (r, row, "node");
-        v[i].audit = (uint64_t)number_of (row, "audit");
-        v[i].time = number_of (row, "begun");
-    }
-    json_decref (rows);
-}
-
-static void read_mutes (struct facts_reading *r)
-{
-    json_t *rows = list_ledger_rows (r, LEDGER_MUTES, 0);
-    size_t n = r->facts->input.nmutes = json_array_size (rows);
-    struct policy_mute *v = alloc (r, n, sizeof (*v));
-
-    r->facts->input.mute = v;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *row = json_array_get (rows, i);
-
-        if (*json_text (row, "link"))
-            v[i].link = copy_column_text (r, row, "link");
-        if (*json_text (row, "node"))
-            v[i].node = copy_column_text (r, row, "node");
-        v[i].until = number_of (row, "until");
-    }
-    json_decref (rows);
-}
-
-static void read_resets (struct facts_reading *r)
-{
-    json_t *rows = list_ledger_rows (r, LEDGER_REBASES, 0);
-    size_t n = r->facts->input.nresets = json_array_size (rows);
-    struct policy_reset *v = alloc (r, n, sizeof (*v));
-
-    r->facts->input.reset = v;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *row = json_array_get (rows, i);
-
-        v[i].link = copy_column_text (r, row, "link");
-        v[i].after = (uint64_t)number_of (row, "after");
-    }
-    json_decref (rows);
-}
-
 /* Those at the link of a host that is still there. */
 static void read_signs (struct facts_reading *r)
 {
-    json_t *rows = list_ledger_rows (r, LEDGER_SIGNS, r->from);
     struct policy_input *in = &r->facts->input;
-    struct policy_sign *v = alloc (r, json_array_size (rows), sizeof (*v));
-    const json_t *row;
-    size_t i;
+    struct policy_sign *v;
+    struct ledger_rows rows;
 
-    in->sign = v;
-    json_array_foreach (rows, i, row) {
-        uint32_t link = fabric_find_link (r->fabric, json_text (row, "link"));
+    list_ledger_rows (r, LEDGER_SIGNS, r->from, &rows);
+    in->sign = v = alloc (r, rows.n, sizeof (*v));
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct ledger_sign *row = &rows.sign[i];
+        uint32_t link = fabric_find_link (r->fabric, row->link);
         uint32_t e = link == FABRIC_NONE ? link : r->endpoint[link];
-        enum sign_kind kind = word_of (row, "kind", sign_name, SIGN_SPEED + 1);
+        enum sign_kind kind = word_of (row->kind, sign_name, SIGN_SPEED + 1);
 
         if (kind > SIGN_SPEED)
-            report_unknown_row (r, "a sign of audit", number_of (row, "audit"));
-        else if (e != FABRIC_NONE
-                 && !strcmp (json_text (row, "host"), r->node[e]))
+            report_unknown_row (r, "a sign of audit", row->audit);
+        else if (e != FABRIC_NONE && row->host
+                 && !strcmp (row->host, r->node[e]))
             v[in->nsigns++] = (struct policy_sign){
                 .kind = kind,
-                .link = copy_column_text (r, row, "link"),
+                .link = copy_column_text (r, row->link),
                 .host = r->node[e],
-                .time = number_of (row, "time"),
-                .after = (uint64_t)number_of (row, "audit"),
+                .time = row->time,
+                .after = (uint64_t)row->audit,
             };
     }
-    json_decref (rows);
+    ledger_clear (&rows);
 }
 
 /* --- reading ------------------------------------------------------------- */
@@ -577,6 +497,9 @@ static void find_endpoints (struct facts_reading *r, const struct nodemap *map)
 static void read_facts (struct facts_reading *r, const struct nodemap *map,
                         int64_t since)
 {
+    struct facts *d = r->facts;
+    struct policy_input *in = &d->input;
+
     find_endpoints (r, map);
     read_actions (r);
     if (r->failed
@@ -594,9 +517,15 @@ static void read_facts (struct facts_reading *r, const struct nodemap *map,
         if (r->since[e] > 0 && r->nlinks <= FACTS_LINKS_MAX)
             add_link_audits (r, e);
     read_fact_audits (r);
-    read_tries (r);
-    read_mutes (r);
-    read_resets (r);
+    list_ledger_rows (r, LEDGER_TRIES, r->oldest, &d->tried);
+    list_ledger_rows (r, LEDGER_MUTES, 0, &d->mutes);
+    list_ledger_rows (r, LEDGER_REBASES, 0, &d->resets);
+    in->tried = d->tried.audit;
+    in->ntried = d->tried.n;
+    in->mute = d->mutes.mute;
+    in->nmutes = d->mutes.n;
+    in->reset = d->resets.rebase;
+    in->nresets = d->resets.n;
     read_signs (r);
 }
 
@@ -663,6 +592,9 @@ void facts_clear (struct facts *facts)
     for (size_t i = 0; i < facts->nblocks; i++)
         free (facts->block[i]);
     free (facts->block);
+    ledger_clear (&facts->tried);
+    ledger_clear (&facts->mutes);
+    ledger_clear (&facts->resets);
     *facts = (struct facts){ 0 };
     errno = saved_errno;
 }

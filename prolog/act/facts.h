@@ -48,7 +48,8 @@ enum {
 struct facts {
     struct policy_input input; /* for the policy */
     char unreadable[sizeof (((struct error *)0)->text)];
-    void **block;              /* [nblocks] all memory */
+    struct ledger_rows tried, mutes, resets;
+    void **block;              /* [nblocks] all other memory */
     size_t nblocks;
 };
 

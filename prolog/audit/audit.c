@@ -21,7 +21,6 @@
 #include "report/words.h"
 #include "util/alloc.h"
 #include "util/clock.h"
-#include "util/json.h"
 #include "util/sort.h"
 #include "util/terminal.h"
 #include "util/text.h"
@@ -135,7 +134,7 @@ static int find_audit_nodes (struct audit_work *run, struct error *err)
     const struct fabric *f = a->fabric;
     const char *map = a->site->node_map;
     int64_t now = clock_date ();
-    json_t *faulty = NULL;
+    struct ledger_rows faulty = { 0 };
     bool *mark;
 
     if (a->n > AUDIT_NODES_MAX)
@@ -153,8 +152,7 @@ static int find_audit_nodes (struct audit_work *run, struct error *err)
     run->node_of = xcalloc (f->nendpoints, sizeof (*run->node_of));
     run->job.node_of = run->node_of;
     if ((*map && !(run->map = nodemap_load_trusted (map, geteuid (), err)))
-        || (!a->anyway
-            && !(faulty = ledger_faulty (a->ledger, now, err))))
+        || (!a->anyway && ledger_faulty (a->ledger, now, &faulty, err) < 0))
         return -1;
     run->all_of = nodemap_nodes (run->map, f);
     mark = xcalloc (run->job.n, sizeof (*mark));
@@ -167,10 +165,10 @@ static int find_audit_nodes (struct audit_work *run, struct error *err)
     }
     drop_unmarked_nodes (run, mark, "not in the snapshot");
     for (size_t i = 0; i < run->job.n; i++)
-        mark[i] = !faulty || !ledger_is_out (faulty, run->node[i], now);
+        mark[i] = !ledger_is_out (&faulty, run->node[i], now);
     drop_unmarked_nodes (run, mark, "made earlier audits fail");
     set_audit_nodes (run, run->node, run->job.n);
-    json_decref (faulty);
+    ledger_clear (&faulty);
     free (mark);
     return 0;
 }
@@ -404,22 +402,20 @@ static int begin_audit_record (struct audit_work *run,
     struct ledger_cause cause = *why;
     const char *before = run->audit->before;
     bool alone = run->job.npartners == 0;
-    const json_t *last;
-    json_t *list;
+    struct ledger_rows last;
     int64_t id;
 
-    if (ledger_give_up (ledger, clock_date (), 0,
-                        "its process was killed", err) < 0
-        || !(list = ledger_list (ledger, LEDGER_AUDITS, 1, 0, err)))
+    if (ledger_give_up (ledger, clock_date (), 0, "its process was killed", err)
+            < 0
+        || ledger_list (ledger, LEDGER_AUDITS, 1, 0, &last, err) < 0)
         return -1;
-    last = json_array_get (list, 0);
-    if (!before)
-        before = json_string_value (json_object_get (last, "leader"));
+    if (!before && last.n > 0)
+        before = last.audit->leader;
     cause.leader = run->job.leader
         = partners_leader (alone ? run->node : run->partner,
                            alone ? run->job.n : run->job.npartners, cause.node,
-                           before, (uint64_t)json_int (last, "id", 0));
-    json_decref (list);
+                           before, last.n > 0 ? (uint64_t)last.audit->id : 0);
+    ledger_clear (&last);
     id = ledger_begin (ledger, clock_date (), run->audit->fabric->hash, &cause,
                        run->node, run->job.n, run->nonce, err);
     if (id < 0)
@@ -570,21 +566,20 @@ static int search_faulty_nodes (struct audit_work *run, struct error *err)
     int64_t now = clock_date ();
     const char **node;
     const char *found = NULL;
-    size_t n = run->job.n, i;
+    size_t n = run->job.n;
+    struct ledger_rows begun;
     bool searched = false;
-    json_t *list, *v;
     int rc;
 
     if (n <= AUDIT_NODES_MIN)
         return 0;
-    if (!(list = ledger_list (run->audit->ledger, LEDGER_BEGUN,
-                              now - SEARCH_EVERY_S, now + SEARCH_EVERY_S,
-                              err)))
+    if (ledger_list (run->audit->ledger, LEDGER_BEGUN, now - SEARCH_EVERY_S,
+                     now + SEARCH_EVERY_S, &begun, err)
+        < 0)
         return -1;
-    json_array_foreach (list, i, v)
-        searched |= !strcmp (json_text (v, "why"),
-                             ledger_why_name (LEDGER_SEARCH));
-    json_decref (list);
+    for (size_t i = 0; i < begun.n; i++)
+        searched |= begun.audit[i].why == LEDGER_SEARCH;
+    ledger_clear (&begun);
     if (searched)
         return 0;
     node = xarray (n, sizeof (*node));

@@ -137,8 +137,9 @@ struct reports {
     const struct nodemap *map;            /* NULL: the site has none */
     const char *const *node_of;           /* [endpoint] the node */
     const struct controller_nodes *nodes; /* NULL: not known */
-    const json_t *news;                   /* notices of the policy's last
-                                             decisions; NULL: not known */
+    const struct ledger_notice *news;     /* [nnews] of the policy's last
+                                             decisions */
+    size_t nnews;
 };
 
 /* Write index.html there, the site's page, if something in it has changed and it

@@ -14,7 +14,6 @@
 
 #include "util/alloc.h"
 #include "util/file.h"
-#include "util/json.h"
 
 enum {
     AT_ONCE = 64, /* audits that are read to make it */
@@ -35,18 +34,19 @@ static int64_t *find_resets (const struct site_baseline *site,
                              struct error *err)
 {
     const struct fabric *f = site->fabric;
-    json_t *list = ledger_list (site->ledger, LEDGER_REBASES, 0, 0, err);
-    int64_t *before = list ? xcalloc (f->nlinks, sizeof (*before)) : NULL;
-    json_t *v;
-    size_t i;
+    struct ledger_rows rows;
+    int64_t *before
+        = ledger_list (site->ledger, LEDGER_REBASES, 0, 0, &rows, err) < 0
+              ? NULL
+              : xcalloc (f->nlinks, sizeof (*before));
 
-    json_array_foreach (list, i, v) {
-        uint32_t link = fabric_find_link (f, json_text (v, "link"));
+    for (size_t i = 0; i < rows.n; i++) {
+        uint32_t link = fabric_find_link (f, rows.rebase[i].link);
 
         if (link != FABRIC_NONE)
-            before[link] = json_int (v, "after", 0) + 1;
+            before[link] = rows.rebase[i].after + 1;
     }
-    json_decref (list);
+    ledger_clear (&rows);
     return before;
 }
 
@@ -96,18 +96,18 @@ static int covers_all_links (const struct site_baseline *site,
                              struct error *err)
 {
     const struct fabric *f = site->fabric;
-    json_t *list = ledger_list (site->ledger, LEDGER_NEWEST, 0, 0, err);
-    int all = list ? 1 : -1;
-    json_t *v;
-    size_t i;
+    struct ledger_rows rows;
+    int all = ledger_list (site->ledger, LEDGER_NEWEST, 0, 0, &rows, err) < 0
+                  ? -1
+                  : 1;
 
-    json_array_foreach (list, i, v) {
-        uint32_t link = fabric_find_link (f, json_text (v, "link"));
+    for (size_t i = 0; i < rows.n; i++) {
+        uint32_t link = fabric_find_link (f, rows.link[i].link);
 
         if (link != FABRIC_NONE && baseline_runs (b, link) < n)
             all = 0;
     }
-    json_decref (list);
+    ledger_clear (&rows);
     return all;
 }
 
@@ -321,32 +321,28 @@ static const char *date_text (int64_t time, char text[32])
     return text;
 }
 
-static double excess_of (const json_t *change)
-{
-    return json_number_value (json_object_get (change, "excess_ns"));
-}
-
 static int accept_baseline_change (struct ledger *ledger, int64_t now,
-                                   const json_t *change, struct error *err)
+                                   const struct ledger_link *change,
+                                   struct error *err)
 {
     char date[32], why[160];
 
-    snprintf (why, sizeof (why), "%+.0f ns since %s, as %" PRId64 " audits "
-              "found it: learned", excess_of (change),
-              date_text (json_int (change, "since", 0), date),
-              json_int (change, "audits", 0));
-    return ledger_rebase (ledger, now, json_text (change, "link"), "pmm", why,
-                          err);
+    snprintf (why, sizeof (why),
+              "%+.0f ns since %s, as %" PRId64 " audits "
+              "found it: learned",
+              change->excess_ns, date_text (change->since, date),
+              change->audits);
+    return ledger_rebase (ledger, now, change->link, "pmm", why, err);
 }
 
 /* "A -- B, C -- D, and 3 more"; the caller frees it. */
-static char *names_of (const struct fabric *f, const json_t *changes)
+static char *names_of (const struct fabric *f, const struct ledger_rows *rows)
 {
-    size_t n = json_array_size (changes), shown = n > NAMED ? NAMED : n;
+    size_t n = rows->n, shown = n > NAMED ? NAMED : n;
     char *all = xstrdup ("");
 
     for (size_t i = 0; i < shown; i++) {
-        const char *id = json_text (json_array_get (changes, i), "link");
+        const char *id = rows->link[i].link;
         uint32_t link = fabric_find_link (f, id);
         const char *before = i > 0 ? ", " : "";
         char *longer;
@@ -369,22 +365,21 @@ static char *names_of (const struct fabric *f, const json_t *changes)
     return all;
 }
 
-static char *sentence (const struct fabric *f, const json_t *changes)
+static char *sentence (const struct fabric *f, const struct ledger_rows *rows)
 {
-    size_t n = json_array_size (changes), i;
+    size_t n = rows->n;
     double least = INFINITY, most = 0;
     int64_t since = INT64_MAX;
     char date[32], *names, *text;
-    json_t *v;
 
-    json_array_foreach ((json_t *)changes, i, v) {
-        int64_t begun = json_int (v, "since", 0);
+    for (size_t i = 0; i < n; i++) {
+        const struct ledger_link *v = &rows->link[i];
 
-        least = fmin (least, excess_of (v));
-        most = fmax (most, excess_of (v));
-        since = begun < since ? begun : since;
+        least = fmin (least, v->excess_ns);
+        most = fmax (most, v->excess_ns);
+        since = v->since < since ? v->since : since;
     }
-    names = names_of (f, changes);
+    names = names_of (f, rows);
     date_text (since, date);
     text = n == 1 ? xasprintf ("a cable got slower by %.0f ns on %s and stayed "
                                "so: learned: %s", most, date, names)
@@ -398,17 +393,18 @@ static char *sentence (const struct fabric *f, const json_t *changes)
 int site_baseline_settle (const struct site_baseline *site, int64_t now,
                           double fail_ns, char **said, struct error *err)
 {
-    json_t *list = ledger_list (site->ledger, LEDGER_SETTLED,
-                                now - SETTLE_WITHIN_S, (int64_t)fail_ns, err);
-    int n = list ? (int)json_array_size (list) : -1;
-    json_t *v;
-    size_t i;
+    struct ledger_rows rows;
+    int n = ledger_list (site->ledger, LEDGER_SETTLED, now - SETTLE_WITHIN_S,
+                         (int64_t)fail_ns, &rows, err)
+                    < 0
+                ? -1
+                : (int)rows.n;
 
-    json_array_foreach (list, i, v)
-        if (n > 0 && accept_baseline_change (site->ledger, now, v, err) < 0)
+    for (size_t i = 0; i < rows.n && n > 0; i++)
+        if (accept_baseline_change (site->ledger, now, &rows.link[i], err) < 0)
             n = -1;
     if (n > 0)
-        *said = sentence (site->fabric, list);
-    json_decref (list);
+        *said = sentence (site->fabric, &rows);
+    ledger_clear (&rows);
     return n;
 }

@@ -53,70 +53,63 @@ static char *cable_text (const struct fabric *f, const char *id)
 static int put_rebases (const struct changes *p, json_t *list,
                         struct error *err)
 {
-    json_t *rows = ledger_list (p->in->ledger, LEDGER_REBASES, 0, 0, err);
-    const json_t *row;
-    size_t i;
+    struct ledger_rows rows;
+    int rc = ledger_list (p->in->ledger, LEDGER_REBASES, 0, 0, &rows, err);
 
-    json_array_foreach (rows, i, row) {
-        const char *link = json_text (row, "link");
-        bool learned = !strcmp (json_text (row, "who"), "pmm");
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct ledger_rebase *v = &rows.rebase[i];
+        bool learned = !strcmp (v->who, "pmm");
         char *cable;
 
-        if (json_int (row, "time", 0) <= p->now - LATE_S)
+        if (v->time <= p->now - LATE_S)
             continue;
-        cable = cable_text (p->in->fabric, link);
-        add_change (list, json_int (row, "time", 0),
-                    learned ? "learned" : "repaired", link,
-                    xasprintf ("%s: %s", cable, json_text (row, "why")));
+        cable = cable_text (p->in->fabric, v->link);
+        add_change (list, v->time, learned ? "learned" : "repaired", v->link,
+                    xasprintf ("%s: %s", cable, v->why));
         free (cable);
     }
-    json_decref (rows);
-    return rows ? 0 : -1;
+    ledger_clear (&rows);
+    return rc;
 }
 
 static int put_actions (const struct changes *p, json_t *list,
                         struct error *err)
 {
-    json_t *rows = ledger_list (p->in->ledger, LEDGER_ACTIONS, CHANGES, 0,
-                                err);
-    const json_t *row;
-    size_t i;
+    struct ledger_rows rows;
+    int rc
+        = ledger_list (p->in->ledger, LEDGER_ACTIONS, CHANGES, 0, &rows, err);
 
-    json_array_foreach (rows, i, row) {
-        const char *kind = json_text (row, "kind");
-        bool drain = !strcmp (kind, policy_kind_name (POLICY_DRAIN));
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct ledger_action *v = &rows.action[i];
+        bool drain = !strcmp (v->kind, policy_kind_name (POLICY_DRAIN));
 
-        if (json_int (row, "done", 0) > p->now - LATE_S
-            && (drain || !strcmp (kind, policy_kind_name (POLICY_RESUME))))
-            add_change (list, json_int (row, "done", 0),
-                        drain ? "drained" : "resumed",
-                        json_string_value (json_object_get (row, "link")),
-                        xasprintf ("%s: %s", json_text (row, "node"),
-                                   json_text (row, "why")));
+        if (v->done > p->now - LATE_S
+            && (drain || !strcmp (v->kind, policy_kind_name (POLICY_RESUME))))
+            add_change (list, v->done, drain ? "drained" : "resumed", v->link,
+                        xasprintf ("%s: %s", v->node, v->why));
     }
-    json_decref (rows);
-    return rows ? 0 : -1;
+    ledger_clear (&rows);
+    return rc;
 }
 
 /* Kernels that audits saw first when they had seen another for a day. */
 static int put_kernels (const struct changes *p, json_t *list,
                         struct error *err)
 {
-    json_t *rows = ledger_list (p->in->ledger, LEDGER_KERNELS,
-                                p->now - LATE_S, 0, err);
-    int64_t first = json_int (json_array_get (rows, 0), "since", 0);
-    const json_t *row;
-    size_t i;
+    struct ledger_rows rows;
+    int rc = ledger_list (p->in->ledger, LEDGER_KERNELS, p->now - LATE_S, 0,
+                          &rows, err);
 
-    json_array_foreach (rows, i, row)
-        if (json_int (row, "since", 0) > first + DAY_S)
-            add_change (list, json_int (row, "since", 0), "roll-out", NULL,
-                        xasprintf ("kernel %s, by now on %s",
-                                   json_text (row, "kernel"),
-                                   COUNTED ((uint64_t)json_int (row, "nodes",
-                                                                0), "node")));
-    json_decref (rows);
-    return rows ? 0 : -1;
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct ledger_kernel *v = &rows.kernel[i];
+
+        if (v->since > rows.kernel[0].since + DAY_S)
+            add_change (list, v->since, "roll-out", NULL,
+                        xasprintf ("kernel %s, by now on %s", v->kernel,
+                                   COUNTED ((uint64_t)v->nodes, "node")));
+    }
+    ledger_clear (&rows);
+    return rc;
 }
 
 static int newer_change (const void *va, const void *vb)

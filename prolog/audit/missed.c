@@ -39,19 +39,19 @@ int missed_nodes (struct hostlist *missed, struct ledger *ledger,
 {
     const char **known = nodemap_nodes (map, f);
     int64_t every_s = site->audit_every_ms / 1000;
-    json_t *faulty = NULL;
+    struct ledger_rows faulty = { 0 };
     int64_t first, last;
     int rc = ledger_first (ledger, &first, err);
     size_t n = rc > 0 ? nodes->n : 0;
 
     *missed = (struct hostlist){ .name = xcalloc (n, sizeof (char *)) };
-    if (rc > 0 && !(faulty = ledger_faulty (ledger, now, err)))
+    if (rc > 0 && ledger_faulty (ledger, now, &faulty, err) < 0)
         rc = -1;
     if (rc > 0)
         qsort (known, f->nendpoints, sizeof (*known), compare_strings);
     for (size_t i = 0; i < n && rc >= 0; i++) {
         const char *node = nodes->v[i].name;
-        bool out = json_object_get (faulty, node) != NULL;
+        bool out = ledger_fault_of (&faulty, node) != NULL;
 
         if (page_state (&nodes->v[i]) || (!out && every_s == 0)
             || !text_find (known, f->nendpoints, node))
@@ -61,7 +61,7 @@ int missed_nodes (struct hostlist *missed, struct ledger *ledger,
         if (rc >= 0 && now - last > DAY_S + (out ? 0 : every_s))
             missed->name[missed->count++] = xstrdup (node);
     }
-    json_decref (faulty);
+    ledger_clear (&faulty);
     free (known);
     return rc < 0 ? -1 : 0;
 }
@@ -71,15 +71,14 @@ int missed_nodes (struct hostlist *missed, struct ledger *ledger,
  */
 
 /* Why a node was missed that is in service. */
-static char *why_missed (const json_t *faulty, const json_t *silent,
-                         const char *node)
+static char *why_missed (const struct ledger_rows *faulty,
+                         const struct ledger_rows *silent, const char *node)
 {
-    const json_t *fault = json_object_get (faulty, node);
+    const struct ledger_fault *fault = ledger_fault_of (faulty, node);
 
     if (fault)
-        return xasprintf ("audits failed because of it: %s",
-                          json_text (fault, "cause"));
-    return xstrdup (json_object_get (silent, node)
+        return xasprintf ("audits failed because of it: %s", fault->cause);
+    return xstrdup (ledger_has_host (silent, node)
                         ? "it did not answer in an audit"
                         : "no fault is known: it was never idle, or is not in "
                           "AuditPartition");
@@ -139,7 +138,8 @@ static json_t *fold_missed (json_t *missed)
 
 json_t *missed_json (const struct reports *in, int64_t now, struct error *err)
 {
-    json_t *missed, *faulty = NULL, *silent = NULL;
+    struct ledger_rows faulty = { 0 }, silent = { 0 };
+    json_t *missed;
     const char **known = NULL;
     struct hostlist list = { 0 };
     int rc = -1;
@@ -153,13 +153,14 @@ json_t *missed_json (const struct reports *in, int64_t now, struct error *err)
     if (in->fabric->nendpoints > 0)
         qsort (known, in->fabric->nendpoints, sizeof (*known),
                compare_strings);
-    if ((faulty = ledger_faulty (in->ledger, now, err))
-        && (silent = ledger_list (in->ledger, LEDGER_SILENT,
-                                  now - SILENT_S, 0, err)))
+    if (ledger_faulty (in->ledger, now, &faulty, err) == 0
+        && ledger_list (in->ledger, LEDGER_SILENT, now - SILENT_S, 0, &silent,
+                        err)
+               == 0)
         rc = missed_nodes (&list, in->ledger, in->site, in->fabric, in->map,
                            in->nodes, now, err);
     for (size_t i = 0; rc == 0 && i < list.count; i++) {
-        char *why = why_missed (faulty, silent, list.name[i]);
+        char *why = why_missed (&faulty, &silent, list.name[i]);
 
         add_missed (missed, why, list.name[i]);
         free (why);
@@ -173,8 +174,8 @@ json_t *missed_json (const struct reports *in, int64_t now, struct error *err)
     if (rc == 0)
         add_strangers (in, missed);
     hostlist_clear (&list);
-    json_decref (faulty);
-    json_decref (silent);
+    ledger_clear (&faulty);
+    ledger_clear (&silent);
     free (known);
     if (rc == 0)
         return fold_missed (missed);

@@ -135,20 +135,21 @@ int reports_tidy (const struct site *site, struct ledger *ledger,
 /* The nodes whose newest action is a drain; NULL with err. */
 static json_t *list_drained (struct ledger *ledger, struct error *err)
 {
-    json_t *rows = ledger_list (ledger, LEDGER_ACTIONS, ACTIONS, 0, err);
-    json_t *drained = rows ? xcheck (json_object ()) : NULL;
-    const json_t *row;
-    size_t i;
+    struct ledger_rows rows;
+    json_t *drained
+        = ledger_list (ledger, LEDGER_ACTIONS, ACTIONS, 0, &rows, err) < 0
+              ? NULL
+              : xcheck (json_object ());
 
-    json_array_foreach (rows, i, row) {
-        const char *node = json_text (row, "node");
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct ledger_action *v = &rows.action[i];
 
-        if (!json_object_get (drained, node))
-            json_put (drained, node,
-                      json_boolean (!strcmp (json_text (row, "kind"),
-                                             policy_kind_name (POLICY_DRAIN))));
+        if (!json_object_get (drained, v->node))
+            json_put (drained, v->node,
+                      json_boolean (
+                          !strcmp (v->kind, policy_kind_name (POLICY_DRAIN))));
     }
-    json_decref (rows);
+    ledger_clear (&rows);
     return drained;
 }
 

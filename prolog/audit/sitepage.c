@@ -46,7 +46,7 @@ struct sitepage {
     size_t npages;
     int64_t *ended;        /* [link] of its newest audit; 0: never measured */
     enum cell *cell;       /* [link] */
-    struct verdict **read; /* that have the findings */
+    struct ledger_result *read; /* that have the findings */
     size_t nread;
     struct wrong *wrong;
     struct words_case *cases; /* of their tickets */
@@ -119,42 +119,40 @@ static const char *node_of (const struct reports *in, const char *host)
 static int note_links (struct sitepage *p, struct error *err)
 {
     const struct fabric *f = p->in->fabric;
-    const char *traffic = verdict_status_name (VERDICT_UNKNOWN); /* others' */
-    json_t *rows = ledger_list (p->in->ledger, LEDGER_LINKS, 0, 0, err);
-    const json_t *row;
-    size_t i;
+    struct ledger_rows rows;
+    int rc = ledger_list (p->in->ledger, LEDGER_LINKS, 0, 0, &rows, err);
 
-    json_array_foreach (rows, i, row) {
-        uint32_t link = fabric_find_link (f, json_text (row, "link"));
-        int64_t audit = json_int (row, "audit", 0);
-        int64_t seq = json_int (row, "finding", -1);
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct ledger_link *row = &rows.link[i];
+        uint32_t link = fabric_find_link (f, row->link);
         struct wrong *last = p->nwrong > 0 ? &p->wrong[p->nwrong - 1] : NULL;
 
         if (link == FABRIC_NONE)
             continue;
-        p->ended[link] = json_int (row, "ended", 0);
-        if (json_int (row, "open", 0) && p->cell[link] == CELL_WELL)
+        p->ended[link] = row->ended;
+        if (row->open && p->cell[link] == CELL_WELL)
             p->cell[link] = CELL_OPEN;
-        if (seq < 0)
+        if (row->finding < 0)
             continue;
-        if (!strcmp (json_text (row, "level"), traffic))
+        if (row->level == VERDICT_UNKNOWN) /* others' traffic */
             p->cell[link] = CELL_OPEN;
         else if (p->cell[link] < CELL_FOUND)
-            p->cell[link] = json_int (row, "suspects", 1) > 1 ? CELL_SUM
-                                                              : CELL_FOUND;
-        if (last && last->audit == audit && last->seq == seq)
+            p->cell[link] = row->suspects > 1 ? CELL_SUM : CELL_FOUND;
+        if (last && last->audit == row->audit && last->seq == row->finding)
             continue;
         p->wrong = xgrow (p->wrong, p->nwrong, sizeof (*p->wrong));
         p->wrong[p->nwrong++] = (struct wrong){
-            .audit = audit, .seq = seq, .link = link,
-            .ended = p->ended[link],
+            .audit = row->audit,
+            .seq = row->finding,
+            .link = link,
+            .ended = row->ended,
         };
     }
-    json_decref (rows);
-    for (i = 0; i < f->nlinks; i++)
+    ledger_clear (&rows);
+    for (size_t i = 0; i < f->nlinks; i++)
         if (!fabric_is_up (f, &f->link[i]))
             p->cell[i] = CELL_DOWN;
-    return rows ? 0 : -1;
+    return rc;
 }
 
 /* The worst first. */
@@ -199,28 +197,25 @@ static int read_findings (struct sitepage *p, struct error *err)
 {
     struct verdict *v = NULL;
     int64_t read = 0;
-    size_t n = 0;
+    size_t n = 0, total = p->nwrong;
+    int rc = 0;
 
-    for (size_t i = 0; i < p->nwrong; i++) {
+    for (size_t i = 0; i < total && rc == 0; i++) {
         struct wrong w = p->wrong[i];
 
         if (w.audit != read) {
-            json_t *result = ledger_result (p->in->ledger, w.audit, err);
-
-            if (!result) {
-                p->nwrong = n;
-                return -1;
-            }
-            v = ledger_verdict (result, p->in->fabric, true);
-            json_decref (result);
-            p->read = xgrow (p->read, p->nread, sizeof (struct verdict *));
-            p->read[p->nread++] = v;
+            p->read = xgrow (p->read, p->nread, sizeof (*p->read));
+            rc = ledger_result (p->in->ledger, w.audit, p->in->fabric, true,
+                                &p->read[p->nread], err);
+            v = p->read[p->nread++].verdict;
             read = w.audit;
         }
-        if (move_finding (&w, v))
+        if (rc == 0 && move_finding (&w, v))
             p->wrong[n++] = w;
     }
     p->nwrong = n;
+    if (rc < 0)
+        return -1;
     if (n > 0)
         qsort (p->wrong, n, sizeof (*p->wrong), compare_wrong);
     for (; p->nwrong > FINDINGS; p->unshown++)
@@ -250,33 +245,29 @@ static bool has_page (const struct sitepage *p, uint64_t audit)
 static int put_since (const struct sitepage *p, const struct wrong *w,
                       json_t *about, struct error *err)
 {
-    const char *id = p->in->fabric->link[w->link].id;
-    json_t *audits = ledger_suspected (p->in->ledger, id, err);
-    const json_t *first = json_array_get (audits, 0);
+    struct ledger_rows seen;
+    int rc = ledger_suspected (p->in->ledger, p->in->fabric->link[w->link].id,
+                               &seen, err);
     json_t *jobs = xcheck (json_array ());
 
-    for (size_t i = json_array_size (audits); i-- > 0;)
-        page_add_job (jobs, json_array_get (audits, i));
+    for (size_t i = seen.n; i-- > 0;)
+        page_add_job (jobs, seen.seen[i].job);
     json_put (about, "jobs", jobs);
-    json_put (about, "since", json_integer (json_int (first, "begun",
-                                                      w->ended)));
-    json_put (about, "first", json_integer (json_int (first, "audit",
-                                                      w->audit)));
-    json_put (about, "audits",
-              json_integer ((json_int_t)json_array_size (audits)));
-    json_decref (audits);
-    return audits ? 0 : -1;
+    json_put (about, "since",
+              json_integer (seen.n > 0 ? seen.seen->begun : w->ended));
+    json_put (about, "first",
+              json_integer (seen.n > 0 ? seen.seen->audit : w->audit));
+    json_put (about, "audits", json_integer ((json_int_t)seen.n));
+    ledger_clear (&seen);
+    return rc;
 }
 
 /* What the policy's newest decision says of a node; "": nothing new. */
-static const char *news_of (const json_t *news, const char *node)
+static const char *news_of (const struct reports *in, const char *node)
 {
-    const json_t *v;
-    size_t i;
-
-    json_array_foreach ((json_t *)news, i, v)
-        if (!strcmp (json_text (v, "node"), node))
-            return json_text (v, "words");
+    for (size_t i = 0; i < in->nnews; i++)
+        if (!strcmp (in->news[i].node, node))
+            return in->news[i].words;
     return "";
 }
 
@@ -294,32 +285,27 @@ static json_t *suspect_nodes (const struct sitepage *p, const struct finding *x)
                                    : !v          ? "not a node of Slurm"
                                    : state       ? state
                                                  : "not drained",
-                                   "said",
-                                   page_text (news_of (p->in->news, name))));
+                                   "said", page_text (news_of (p->in, name))));
     }
     return list;
 }
 
 /* The mute of a finding, NULL: none. */
-static const json_t *find_finding_mute (const struct sitepage *p,
-                                        const struct wrong *w,
-                                        const json_t *mutes)
+static const struct ledger_mute *
+find_finding_mute (const struct sitepage *p, const struct wrong *w,
+                   const struct ledger_rows *mutes)
 {
     const struct fabric *f = p->in->fabric;
-    const json_t *row;
-    size_t i;
 
-    json_array_foreach ((json_t *)mutes, i, row) {
-        const char *link = json_text (row, "link");
-        const char *node = json_text (row, "node");
-        int64_t until = json_int (row, "until", 0);
+    for (size_t i = 0; i < mutes->n; i++) {
+        const struct ledger_mute *v = &mutes->mute[i];
 
-        if ((until == 0 || until > p->now)
-            && (!*link || !strcmp (link, f->link[*w->finding.suspect].id))
-            && (!*node || (w->finding.nnodes > 0
-                           && !strcmp (node, node_of (p->in,
-                                                      *w->finding.node)))))
-            return row;
+        if ((v->until == 0 || v->until > p->now)
+            && (!*v->link || !strcmp (v->link, f->link[*w->finding.suspect].id))
+            && (!*v->node
+                || (w->finding.nnodes > 0
+                    && !strcmp (v->node, node_of (p->in, *w->finding.node)))))
+            return v;
     }
     return NULL;
 }
@@ -343,13 +329,16 @@ static struct words_case case_of (const struct wrong *w, const json_t *about)
 /* What the page says of each finding besides the finding. */
 static json_t *about_json (struct sitepage *p, struct error *err)
 {
-    json_t *mutes = ledger_list (p->in->ledger, LEDGER_MUTES, 0, 0, err);
-    json_t *list = mutes ? xcheck (json_array ()) : NULL;
+    struct ledger_rows mutes;
+    json_t *list
+        = ledger_list (p->in->ledger, LEDGER_MUTES, 0, 0, &mutes, err) < 0
+              ? NULL
+              : xcheck (json_array ());
 
     p->cases = xcalloc (p->nwrong, sizeof (*p->cases));
     for (size_t i = 0; list && i < p->nwrong; i++) {
         const struct wrong *w = &p->wrong[i];
-        const json_t *mute = find_finding_mute (p, w, mutes);
+        const struct ledger_mute *mute = find_finding_mute (p, w, &mutes);
         json_t *about = xcheck (
             json_pack ("{s:I, s:b, s:I, s:o}", "audit", (json_int_t)w->audit,
                        "page", has_page (p, (uint64_t)w->audit), "seen",
@@ -359,10 +348,8 @@ static json_t *about_json (struct sitepage *p, struct error *err)
         json_add (list, about);
         if (mute)
             json_put (about, "muted",
-                      json_pack ("{s:o, s:I}", "why",
-                                 page_text (json_text (mute, "why")),
-                                 "until",
-                                 (json_int_t)json_int (mute, "until", 0)));
+                      json_pack ("{s:o, s:I}", "why", page_text (mute->why),
+                                 "until", (json_int_t)mute->until));
         if (put_since (p, w, about, err) < 0) {
             json_decref (list);
             list = NULL;
@@ -370,7 +357,7 @@ static json_t *about_json (struct sitepage *p, struct error *err)
         else
             p->cases[i] = case_of (w, about);
     }
-    json_decref (mutes);
+    ledger_clear (&mutes);
     return list;
 }
 
@@ -477,42 +464,44 @@ static json_t *drained_json (const struct reports *in)
 
 static json_t *newest_site_audits (const struct sitepage *p, struct error *err)
 {
-    static const char *const keys[]
-        = { "id", "begun", "status", "why", "about", "hosts" };
-    json_t *rows = ledger_list (p->in->ledger, LEDGER_AUDITS, AUDITS, 0, err);
-    json_t *list = rows ? xcheck (json_array ()) : NULL;
-    const json_t *row;
-    size_t i;
+    struct ledger_rows rows;
+    json_t *list
+        = ledger_list (p->in->ledger, LEDGER_AUDITS, AUDITS, 0, &rows, err) < 0
+              ? NULL
+              : xcheck (json_array ());
 
-    json_array_foreach (rows, i, row) {
-        json_t *a = xcheck (json_object ());
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct ledger_audit *a = &rows.audit[i];
 
-        for (size_t k = 0; k < sizeof (keys) / sizeof (keys[0]); k++)
-            json_put (a, keys[k],
-                      json_incref (json_object_get (row, keys[k])));
-        json_put (a, "sentence",
-                  page_text (json_text (row, "sentence")));
-        json_put (a, "page",
-                  json_boolean (has_page (p, (uint64_t)json_int (row, "id",
-                                                                 0))));
-        json_add (list, a);
+        json_add (list, json_pack ("{s:I, s:I, s:s?, s:s, s:I, s:I, s:o, s:b}",
+                                   "id", (json_int_t)a->id, "begun",
+                                   (json_int_t)a->begun, "status",
+                                   a->status > VERDICT_FAIL
+                                       ? NULL
+                                       : verdict_status_name (a->status),
+                                   "why", ledger_why_name (a->why), "about",
+                                   (json_int_t)a->about, "hosts",
+                                   (json_int_t)a->hosts, "sentence",
+                                   page_text (a->sentence ? a->sentence : ""),
+                                   "page", has_page (p, (uint64_t)a->id)));
     }
-    json_decref (rows);
+    ledger_clear (&rows);
     return list;
 }
 
 /* The policy's remarks about the site. */
 static json_t *remarks_json (const struct sitepage *p, struct error *err)
 {
-    json_t *rows = ledger_list (p->in->ledger, LEDGER_SAID, 0, 0, err);
-    json_t *list = rows ? xcheck (json_array ()) : NULL;
-    const json_t *row;
-    size_t i;
+    struct ledger_rows rows;
+    json_t *list
+        = ledger_list (p->in->ledger, LEDGER_SAID, 0, 0, &rows, err) < 0
+              ? NULL
+              : xcheck (json_array ());
 
-    json_array_foreach (rows, i, row)
-        if (!*json_text (row, "node"))
-            json_add (list, page_text (json_text (row, "words")));
-    json_decref (rows);
+    for (size_t i = 0; i < rows.n; i++)
+        if (!*rows.said[i].node)
+            json_add (list, page_text (rows.said[i].words));
+    ledger_clear (&rows);
     return list;
 }
 
@@ -588,7 +577,7 @@ int sitepage_write (const struct reports *in, const uint64_t *pages,
     if (rc == 0)
         rc = page_write (&page, fp, err);
     while (p.nread > 0)
-        verdict_destroy (p.read[--p.nread]);
+        ledger_result_clear (&p.read[--p.nread]);
     free (p.read);
     json_decref (page.site);
     json_decref (page.map);

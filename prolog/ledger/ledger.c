@@ -352,15 +352,16 @@ static void record_finding (struct recorded_audit *r, size_t n,
                             const struct finding *f)
 {
     char *why = words_why (f);
+    const struct ledger_finding row = { f->level, f->kind, f->basis,
+                                        f->excess_ns, f->stderr_ns,
+                                        f->expected_ns, why };
     size_t seq = 0;
 
-    db_do (r->l,
-           "INSERT INTO finding (audit, seq, level, kind, basis, excess,"
-           " stderr, expected, why) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-           INT (r->audit), INT (n), NAME (verdict_status_name (f->level)),
-           NAME (finding_kind_name (f->kind)),
-           NAME (finding_basis_name (f->basis)), REAL (f->excess_ns),
-           REAL (f->stderr_ns), REAL (f->expected_ns), TEXT (why));
+    db_put (r->l, &db_findings, &row,
+            "INSERT INTO finding (audit, seq, level, kind, basis, excess,"
+            " stderr, expected, why) VALUES (?1, ?2, :level, :kind, :basis,"
+            " :excess_ns, :stderr_ns, :expected_ns, :why)",
+            VALUES (INT (r->audit), INT (n)));
     free (why);
     for (size_t i = 0; i < f->nsuspects; i++)
         record_suspect (r, n, &seq, "link", r->net->link[f->suspect[i]].id);
@@ -528,21 +529,22 @@ int ledger_fault_add (struct ledger *l, int64_t audit, const char *node,
 int64_t ledger_intend (struct ledger *l, int64_t time,
                        const struct ledger_action *a, struct error *err)
 {
-    int64_t id;
+    struct ledger_action now = *a;
 
+    now.intended = time;
     db_begin (l, err);
-    if (!db_run (l, &id,
+    if (!db_run (l, &now.id,
                  "SELECT id FROM action WHERE node = ? AND kind = ?"
                  " AND done IS NULL",
-                 VALUES (NAME (a->node), NAME (a->kind))))
-        id = db_add (l,
-                     "INSERT INTO action (after, node, link, kind, intended,"
-                     " reason, why, cause) VALUES (" NEWEST ", ?, ?, ?, ?, ?,"
-                     " ?, ?)",
-                     VALUES (NAME (a->node), NAME (a->link), NAME (a->kind),
-                             INT (time), TEXT (a->reason), TEXT (a->why),
-                             NAME (a->cause)));
-    return db_end (l, id);
+                 VALUES (TEXT (a->node), TEXT (a->kind)))) {
+        db_put (l, &db_actions, &now,
+                "INSERT INTO action (after, node, link, kind, intended, reason,"
+                " why, cause) VALUES (" NEWEST ", :node, :link, :kind,"
+                " :intended, :reason, :why, :cause)",
+                NONE);
+        now.id = sqlite3_last_insert_rowid (l->db);
+    }
+    return db_end (l, now.id);
 }
 
 int ledger_done (struct ledger *l, int64_t time, int64_t action,
@@ -577,13 +579,16 @@ static void check_mute (struct ledger *l, const char *link, const char *node)
 int ledger_mute (struct ledger *l, int64_t time, const struct ledger_mute *m,
                  struct error *err)
 {
+    struct ledger_mute now = *m;
+
+    now.time = time;
     db_start (l, err);
     check_mute (l, m->link, m->node);
-    db_do (l,
-           "INSERT OR REPLACE INTO mute (link, node, time, until, who, why)"
-           " VALUES (?, ?, ?, ?, ?, ?)",
-           NAME (m->link ? m->link : ""), NAME (m->node ? m->node : ""),
-           INT (time), INT (m->until), NAME (m->who), TEXT (m->why));
+    db_put (l, &db_mutes, &now,
+            "INSERT OR REPLACE INTO mute (link, node, time, until, who, why)"
+            " VALUES (coalesce (:link, ''), coalesce (:node, ''), :time,"
+            " :until, :who, :why)",
+            NONE);
     return (int)db_result (l, 0);
 }
 
@@ -669,69 +674,65 @@ static bool is_held (struct ledger *l, const char *key, int64_t since)
                    VALUES (TEXT (key), INT (since)));
 }
 
-static void add_notice (struct ledger *l, int64_t time, const json_t *notice)
+static void add_notice (struct ledger *l, int64_t time,
+                        const struct ledger_notice *notice)
 {
-    const json_t *keys = json_object_get (notice, "keys");
-    const char *told = NULL; /* it is to be */
-    const json_t *key;
-    size_t i;
+    struct ledger_notice now = *notice;
 
-    json_array_foreach (keys, i, key)
-        if (is_held (l, json_string_value (key), time - LEDGER_NOTICE_S))
-            told = "";
-    json_array_foreach (keys, i, key) {
-        const char *name = json_string_value (key);
-
+    now.time = time;
+    for (size_t i = 0; i < now.keys.count; i++)
+        if (is_held (l, now.keys.name[i], time - LEDGER_NOTICE_S))
+            now.told = ""; /* it is not to be */
+    for (size_t i = 0; i < now.keys.count; i++) {
+        now.key = now.keys.name[i];
         if (!db_run (l, NULL,
                      "SELECT 1 FROM notice WHERE key = ? AND over IS NULL",
-                     VALUES (TEXT (name))))
-            db_do (l,
-                   "INSERT INTO notice (key, event, words, node, link, audit,"
-                   " time, told) VALUES (?1, ?2, ?3, ?4, ?5, nullif (?6, 0),"
-                   " ?7, ?8)",
-                   TEXT (name), NAME (json_text (notice, "event")),
-                   TEXT (json_text (notice, "words")),
-                   NAME (json_string_value (json_object_get (notice, "node"))),
-                   NAME (json_string_value (json_object_get (notice, "link"))),
-                   INT (json_int (notice, "audit", 0)), INT (time),
-                   TEXT (told));
-        told = "";
+                     VALUES (TEXT (now.key))))
+            db_put (l, &db_notices, &now,
+                    "INSERT INTO notice (key, event, words, node, link, audit,"
+                    " time, told) VALUES (:key, :event, :words, :node, :link,"
+                    " nullif (:audit, 0), :time, :told)",
+                    NONE);
+        now.told = "";
     }
+}
+
+/* Whether a key is of one of these. */
+static bool has_key (const struct ledger_notice *notice, size_t n,
+                     const char *key)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < notice[i].keys.count; k++)
+            if (!strcmp (notice[i].keys.name[k], key))
+                return true;
+    return false;
 }
 
 /* End the notices of the class that hold and are not among these. */
 static void end_notices (struct ledger *l, int64_t time, const char *class_is,
-                         const json_t *notices)
+                         const struct ledger_notice *notice, size_t n)
 {
-    json_t *held = xcheck (json_object ()), *rows;
-    const json_t *notice, *key, *row;
-    size_t i, k;
+    struct ledger_rows held = { 0 };
 
-    json_array_foreach (notices, i, notice)
-        json_array_foreach (json_object_get (notice, "keys"), k, key)
-            json_put (held, json_string_value (key), json_true ());
-    rows = db_list (l,
-                    "SELECT id, key FROM notice WHERE over IS NULL"
-                    " AND substr (key, 1, length (?1)) = ?1",
-                    VALUES (TEXT (class_is)));
-    json_array_foreach (rows, i, row)
-        if (!json_object_get (held, json_text (row, "key")))
+    db_read (l, &db_notices, &held,
+             "SELECT id, key FROM notice WHERE over IS NULL"
+             " AND substr (key, 1, length (?1)) = ?1",
+             VALUES (TEXT (class_is)));
+    for (size_t i = 0; i < held.n; i++)
+        if (!has_key (notice, n, held.notice[i].key))
             db_do (l, "UPDATE notice SET over = ?2 WHERE id = ?1",
-                   INT (json_int (row, "id", 0)), INT (time));
-    json_decref (rows);
-    json_decref (held);
+                   INT (held.notice[i].id), INT (time));
+    ledger_clear (&held);
 }
 
 int ledger_notices (struct ledger *l, int64_t time, const char *class_is,
-                    const json_t *notices, struct error *err)
+                    const struct ledger_notice *notice, size_t n,
+                    struct error *err)
 {
-    const json_t *notice;
-    size_t i;
-
     db_begin (l, err);
-    json_array_foreach (notices, i, notice)
-        add_notice (l, time, notice);
-    end_notices (l, time, class_is, notices);
+    for (size_t i = 0; i < n; i++)
+        add_notice (l, time, &notice[i]);
+    end_notices (l, time, class_is, notice, n);
     return (int)db_end (l, 0);
 }
 

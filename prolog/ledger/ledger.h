@@ -38,6 +38,7 @@
 #include "core/samples/samples.h"
 #include "ibquery/fabric.h"
 #include "util/error.h"
+#include "util/text.h"
 
 enum {
     LEDGER_VERSION = 7,
@@ -189,6 +190,8 @@ struct ledger_action {
     const char *why;
     const char *cause;  /* of a drain: "confirmed" by a second audit, or the
                            sign that confirmed it; else NULL */
+    int64_t id, after, intended, done; /* as read: after: the newest audit then;
+                                          done -1: not yet */
 };
 int64_t ledger_intend (struct ledger *ledger, int64_t time,
                        const struct ledger_action *action, struct error *err);
@@ -201,9 +204,10 @@ int ledger_done (struct ledger *ledger, int64_t time, int64_t action,
  * errno ENOENT if there is none.
  */
 struct ledger_mute {
-    const char *link, *node; /* one of them may be NULL */
+    const char *link, *node; /* one of them may be NULL; as read "": any */
     int64_t until;
     const char *who, *why;
+    int64_t time; /* as read */
 };
 int ledger_mute (struct ledger *ledger, int64_t time,
                  const struct ledger_mute *mute, struct error *err);
@@ -236,15 +240,23 @@ int ledger_comment_failed (struct ledger *ledger, int64_t time,
 /* Notices: what the site is to be told, each once, and for how long it holds.
  *
  * ledger_notices takes all notices of a class that hold now, and enters those
- * that did not: a list of {keys, event, words, node, link, audit}; the last
- * three may be missing. Keys begin with the class: a notice is about these, for
- * example the links that a finding could not resolve. It is to be told if none
+ * that did not. Keys begin with the class: a notice is about these, for example
+ * the links that a finding could not resolve. It is to be told if none
  * of them held within LEDGER_NOTICE_S before. ledger_told notes how telling it
  * ended, "" if well; a second call has no effect.
  */
 enum { LEDGER_NOTICE_S = 86400 };
+struct ledger_notice {
+    const char *event, *words;
+    const char *node, *link; /* NULL: none */
+    int64_t audit;           /* 0, or as read -1: none */
+    struct hostlist keys;    /* to enter; as read: */
+    int64_t id, time, over;  /* over -1: it holds */
+    const char *key, *told;  /* told NULL: not yet */
+};
 int ledger_notices (struct ledger *ledger, int64_t time, const char *class_is,
-                    const json_t *notices, struct error *err);
+                    const struct ledger_notice *notice, size_t n,
+                    struct error *err);
 int ledger_told (struct ledger *ledger, int64_t notice, const char *how,
                  struct error *err);
 
@@ -271,50 +283,112 @@ int ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
 int64_t ledger_old (struct ledger *ledger, int64_t before, int64_t *oldest,
                     int64_t *newest, struct error *err);
 
-/* Rows, each an object of its columns. n is `from` of ledger_list. Times are
- * when an audit began, unless it says otherwise.
+/* Rows, each of which is a struct of its columns (the tables are in
+ * ledger_read.c): times are when an audit began, unless it says otherwise; a text
+ * is NULL, an enum its number of values, a number -1 or NAN if it is not known.
  */
+struct ledger_audit {
+    int64_t id, begun, ended;
+    enum ledger_why why;
+    int64_t about, submitted;
+    int64_t uid;       /* of a user's job */
+    int64_t job, step; /* of its result */
+    const char *fabric;
+    enum verdict_status status;
+    bool complete;
+    const char *sentence, *node, *leader; /* node: if it is about one */
+    int64_t hosts;                        /* their number */
+};
+struct ledger_rebase {
+    const char *link;
+    int64_t after, time;
+    const char *who, *why;
+};
+struct ledger_sign {
+    int64_t audit;
+    const char *link, *host;
+    const char *kind;
+    int64_t time;
+};
+struct ledger_said { /* node "": about the site */
+    const char *node, *words;
+};
+struct ledger_comment {
+    int64_t id, after, job, submitted, queued, tries, due, done;
+    const char *text, *error;
+};
+struct ledger_failed { /* audits without a result; node "": of no single one */
+    const char *node, *cause;
+    int64_t audits, newest;
+};
+struct ledger_host {
+    const char *host;
+    bool answered, led;
+};
+struct ledger_link {
+    const char *link;
+    int64_t audit,
+        ended;       /* the newest audit that measured it; its result's time */
+    bool open;       /* not judged */
+    int64_t finding; /* -1: none of it suspects the link */
+    enum verdict_status level;
+    enum finding_kind kind;
+    enum finding_basis basis;
+    double excess_ns;
+    int64_t suspects;      /* links that the finding has */
+    int64_t audits, since; /* that settled it, and when that began */
+};
+struct ledger_kernel {
+    const char *kernel;
+    int64_t nodes, since; /* that ran it */
+};
+struct ledger_total {
+    const char *result; /* "none": they have none */
+    int64_t audits;     /* that ended with it, also deleted ones */
+};
+struct ledger_fault { /* of a node; `until` then audits leave it out */
+    const char *node, *cause;
+    int64_t faults, since, until;
+};
+struct ledger_seen {           /* what an audit says of a link */
+    int64_t audit, begun, job; /* job 0: none */
+    bool fail, own, open, clean, lossy;
+    double excess_ns;
+    const char *peer;
+};
+struct ledger_suspect {
+    int64_t finding;
+    const char *id, *role; /* "link", "one way", "switch" */
+};
+
 enum ledger_kind {
-    LEDGER_AUDITS,  /* the newest n, newest first: id, begun, ended, why,
-                       about, submitted, uid, job, step, fabric, status,
-                       complete, sentence, node, leader, hosts; null: not known
-                       yet; uid: of a user's job; node: if it is about one;
-                       hosts: their number */
-    LEDGER_ACTIONS, /* the newest n, newest first: id, after, node, link, kind,
-                       intended, done (null: not yet), reason, why,
-                       cause */
-    LEDGER_MUTES,   /* all: link, node ("": any), time, until, who, why */
-    LEDGER_REBASES, /* all: link, after, time, who, why */
-    LEDGER_SIGNS,   /* of audit `from` and newer ones, oldest first: audit,
-                       link, host, kind, time */
-    LEDGER_SAID,    /* messages in the log that still hold, by node: node ("":
-                       about the site), words */
-    LEDGER_COMMENTS, /* the newest n, newest first: id, after, job, submitted,
-                       text, queued, tries, due, done, error */
+    LEDGER_AUDITS,       /* the newest `from`, newest first */
+    LEDGER_ACTIONS,      /* the newest `from`, newest first */
+    LEDGER_MUTES,        /* all */
+    LEDGER_REBASES,      /* all */
+    LEDGER_SIGNS,        /* of audit `from` and newer ones, oldest first */
+    LEDGER_SAID,         /* messages in the log that still hold, by node */
+    LEDGER_COMMENTS,     /* the newest `from`, newest first */
     LEDGER_COMMENTS_DUE, /* the oldest `to` that are due at the time `from`, or
                        by a time more than LEDGER_RETRY_MAX_S ahead: then the
                        clock was ahead when they were put off */
-    LEDGER_BEGUN,   /* begun from `from` to `to`: begun, why */
+    LEDGER_BEGUN,   /* audits begun from `from` to `to`: begun, why */
     LEDGER_FAILED,  /* begun at `from` or later and ended without a result, by
-                       node ("": of no single one) and cause, the most first:
-                       node, cause, audits, newest */
+                       node and cause, the most first */
+    LEDGER_HOSTS,   /* of audit `from` */
     LEDGER_SILENT,  /* hosts that did not answer in audits from `from` on that
-                       have a result: {host: time of the newest of these} */
-    LEDGER_AGES,    /* when each link was last measured: {link: time of the
-                       result}, without those that were not */
+                       have a result, by name: host alone */
+    LEDGER_AGES,    /* links that were measured: link, ended */
     LEDGER_NEWEST,  /* the newest audit that measured each link: link, audit */
-    LEDGER_TRIES,   /* from audit `from` on, about a node, oldest first: audit,
-                       node, begun */
+    LEDGER_TRIES,   /* audits from `from` on that are about a node, oldest first:
+                       id, node, begun */
     LEDGER_SUSPECTS, /* links and switches that audits from `from` on suspect:
                        link */
     LEDGER_LINKS,   /* of each link the newest audit that measured it, and each
                        of its findings that suspects the link, by audit, finding
-                       and likelihood: link, audit, ended, open (not judged),
-                       finding, level, kind, excess_ns, suspects (links that the
-                       finding has); null: there is none */
+                       and likelihood */
     LEDGER_FAILS,   /* of these findings those of level FAIL, or that messages
-                       are lost or delayed: link, audit, finding, level, kind,
-                       basis, excess_ns (null for these), suspects */
+                       are lost or delayed */
     LEDGER_DOUBTS,  /* cables of which one audit is not enough to tell, that an
                        audit begun at `from` or later FAILs, or finds slower
                        than the baseline by more than `to` ns: link */
@@ -323,23 +397,53 @@ enum ledger_kind {
                        FAIL or by more than `to` ns, as sure as three standard
                        errors; LEDGER_SETTLED_AUDITS of them, LEDGER_SETTLED_S
                        apart, and two of three that judged the link since the
-                       first: link, audits, since (when that began), excess_ns
-                       (the mean) */
-    LEDGER_UNTOLD,  /* the oldest `to` notices that are to be told: id, event,
-                       words, node, link, audit, time */
-    LEDGER_NOTICES, /* since the time `from`, oldest first: the same, key, over,
-                       told; null: not yet */
-    LEDGER_KERNELS, /* of audits begun at `from` or later, the first begun first:
-                       kernel, nodes (that ran it), since */
-    LEDGER_TOTALS,  /* {result: audits that ended with it, also deleted ones};
-                       "none": they have none */
+                       first: link, audits, since, excess_ns (the mean) */
+    LEDGER_UNTOLD,   /* the oldest `to` notices that are to be told */
+    LEDGER_NOTICES,  /* since the time `from`, oldest first */
+    LEDGER_KERNELS, /* of audits begun at `from` or later, the first begun first */
+    LEDGER_TOTALS,
+    LEDGER_KINDS,
 };
 
-/* The rows, as a list or the map shown above. Work grows with their number, or
- * that of the audits since.
+struct ledger_rows {
+    size_t n;
+    union {
+        void *v;
+        struct ledger_audit *audit; /* AUDITS, BEGUN, TRIES */
+        struct ledger_action *action;
+        struct ledger_mute *mute;
+        struct ledger_rebase *rebase;
+        struct ledger_sign *sign;
+        struct ledger_said *said;
+        struct ledger_comment *comment;
+        struct ledger_failed *failed;
+        struct ledger_host *host; /* HOSTS, SILENT */
+        struct ledger_link *link; /* AGES to SETTLED, but TRIES */
+        struct ledger_notice *notice;
+        struct ledger_kernel *kernel;
+        struct ledger_total *total;
+        struct ledger_fault *fault;
+        struct ledger_seen *seen;
+        struct ledger_suspect *suspect;
+    };
+    char **text; /* what they point to */
+    size_t ntexts;
+};
+
+/* Read rows. Work grows with their number, or that of the audits since. Return 0,
+ * or -1 with err and no rows; call ledger_clear in both cases.
  */
-json_t *ledger_list (struct ledger *ledger, enum ledger_kind kind,
-                     int64_t from, int64_t to, struct error *err);
+int ledger_list (struct ledger *ledger, enum ledger_kind kind, int64_t from,
+                 int64_t to, struct ledger_rows *rows, struct error *err);
+void ledger_clear (struct ledger_rows *rows);
+
+/*
+ * As JSON, for `pmm --json` and people alone: no program reads it back
+ */
+
+/* The rows, each an object of its columns; null: not known. */
+json_t *ledger_json (struct ledger *ledger, enum ledger_kind kind, int64_t from,
+                     int64_t to, struct error *err);
 
 /* One audit, completely: the above, hosts [{host, answered}], findings [{level,
  * kind, basis, excess_ns, stderr_ns, expected_ns, why, suspects}], not_judged
@@ -356,16 +460,24 @@ int64_t ledger_next (struct ledger *ledger, int64_t id, struct error *err);
 int64_t ledger_since (struct ledger *ledger, int64_t time,
                       struct error *err);
 
-/* Nodes with faults that no audit measured since: {node: {cause, faults, since,
- * until}}. Audits leave them out `until` then: LEDGER_OUT_MIN_S after the first
- * of these faults, twice as long after each further one, up to
- * LEDGER_OUT_MAX_S. Faults older than a week are ignored.
+/* Nodes with faults that no audit measured since, the first fault first. Audits leave them out
+ * `until` then: LEDGER_OUT_MIN_S after the first of these faults, twice as long
+ * after each further one, up to LEDGER_OUT_MAX_S. Faults older than a week are
+ * ignored. Return as ledger_list.
  */
 enum { LEDGER_OUT_MIN_S = 600, LEDGER_OUT_MAX_S = 6 * 3600 };
-json_t *ledger_faulty (struct ledger *ledger, int64_t now, struct error *err);
-/* Whether a node is left out: its entry, borrowed, or NULL. */
-const json_t *ledger_is_out (const json_t *faulty, const char *node,
-                             int64_t now);
+int ledger_faulty (struct ledger *ledger, int64_t now,
+                   struct ledger_rows *faulty, struct error *err);
+/* Of these, that of a node; and if it is left out now. Borrowed, or NULL. */
+const struct ledger_fault *ledger_fault_of (const struct ledger_rows *faulty,
+                                            const char *node);
+const struct ledger_fault *ledger_is_out (const struct ledger_rows *faulty,
+                                          const char *node, int64_t now);
+/* {cause, faults, since, until} */
+json_t *ledger_fault_json (const struct ledger_fault *fault);
+
+/* Whether hosts, by name, have this one. */
+bool ledger_has_host (const struct ledger_rows *hosts, const char *host);
 
 /* When the newest audit that measured the node began, and when the oldest audit
  * of all did. Return 1, or 0 if there is none.
@@ -380,8 +492,9 @@ int ledger_first (struct ledger *ledger, int64_t *begun, struct error *err);
 int ledger_succeeded (struct ledger *ledger, int64_t *ended,
                       struct error *err);
 
-/* How much an audit measured: {links, rounds}. */
-json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
+/* Set how many links an audit measured, and in how many rounds. */
+int ledger_extent (struct ledger *ledger, int64_t id, struct verdict *v,
+                   struct error *err);
 
 /* Until ledger_release, all reads see one consistent state. In between, call
  * only functions that read, and not ledger_audit, ledger_trend, ledger_baseline
@@ -391,52 +504,67 @@ int ledger_hold (struct ledger *ledger, struct error *err);
 void ledger_release (struct ledger *ledger);
 
 /* The audits that suspect the link, since the newest one that measured it,
- * judged it and did not, or since it was rebased: [{audit, begun, job}], oldest
- * first; job: 0: none. What only others' traffic hides is left out.
+ * judged it and did not, or since it was rebased: audit, begun and job, oldest
+ * first. What only others' traffic hides is left out. Return as ledger_list.
  */
-json_t *ledger_suspected (struct ledger *ledger, const char *link,
-                          struct error *err);
+int ledger_suspected (struct ledger *ledger, const char *link,
+                      struct ledger_rows *seen, struct error *err);
 
 /* A number that changes with the ledger, as this process sees it. -1 with err. */
 int64_t ledger_changes (struct ledger *ledger, struct error *err);
 
 /* The audits from `from` on with a finding; with one that suspects the link if
- * that is not NULL: [{audit, fail, excess_ns}], oldest first; fail is 1 if one of
- * level FAIL does, or one that messages are lost or delayed; excess_ns: the most
- * over the baseline, or null.
+ * that is not NULL: audit, fail and excess_ns, oldest first; fail: one of level
+ * FAIL does, or one that messages are lost or delayed; excess_ns: the most over
+ * the baseline. Return as ledger_list.
  */
-json_t *ledger_found (struct ledger *ledger, int64_t from, const char *link,
-                      struct error *err);
+int ledger_found (struct ledger *ledger, int64_t from, const char *link,
+                  struct ledger_rows *seen, struct error *err);
 
-/* The audits from `from` on whose routes crossed the link: [{audit, own, open,
- * clean, lossy, peer}]. own: all of these routes ended at the host, so it is
+/* The audits from `from` on whose routes crossed the link: audit, own, open,
+ * clean, lossy and peer. own: all of these routes ended at the host, so it is
  * this host's link; open: it was not judged; clean: an RTT over it was
  * measured, it was judged, no finding suspects it (except one about its host's
  * software, PCIe or adapter), and ledger_baseline would have had an earlier RTT
  * over it; lossy: half of its probes or more were lost; peer: the one host with
- * which all RTTs over it were measured, null if there were several.
+ * which all RTTs over it were measured, NULL if there were several. Return as
+ * ledger_list.
  */
-json_t *ledger_link_audits (struct ledger *ledger, int64_t from,
-                            const char *link, const char *host,
-                            struct error *err);
+int ledger_link_audits (struct ledger *ledger, int64_t from, const char *link,
+                        const char *host, struct ledger_rows *seen,
+                        struct error *err);
 
-/* The result of an audit: {id, ended, status, whole, complete, asked, answered,
- * limited, leader, findings, not_judged}. whole: the measurement ended
- * normally. complete: moreover, no host and no probe is missing. asked,
- * answered: numbers of hosts. limited: a limit about other links than those in
- * not_judged made it UNKNOWN, or would have; true also if not known. leader:
- * null if not known, or if it did not answer, since then another node led.
- * findings, not_judged: as in ledger_audit.
+/* The result of an audit. whole: the measurement ended normally. complete:
+ * moreover, no host and no probe is missing. asked, answered: numbers of hosts.
+ * limited: a limit about other links than those in `open` made it UNKNOWN, or
+ * would have; true also if not known. leader: NULL if not known, or if it did not
+ * answer, since then another node led.
  */
-json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
+struct ledger_result {
+    int64_t id, ended;
+    enum verdict_status status;
+    bool whole, complete, limited;
+    int64_t asked, answered;
+    const char *leader;
+    bool odd;                /* it has words that this version does not know */
+    struct verdict *verdict; /* its status and all of its findings, in their
+                                     order, without loopbacks, limits and what
+                                     was not judged */
+    struct ledger_rows suspects; /* of all findings, in their order */
+    struct ledger_rows open;     /* links that were not judged: link */
+    struct ledger_rows row;
+};
 
-/* An audit, of ledger_audit or ledger_result, as a verdict: its status and all
- * of its findings, in their order, without loopbacks and limits. A finding one of
- * whose suspects is not in the fabric any more has none, or if `part` the others.
- * verdict_destroy it.
+/* Read it. A finding one of whose suspects is not in the fabric any more has none,
+ * or if `part` the others. errno ENOENT if there is no such audit. Return 0, or -1
+ * with err; call ledger_result_clear in both cases.
  */
-struct verdict *ledger_verdict (const json_t *result, const struct fabric *f,
-                                bool part);
+int ledger_result (struct ledger *ledger, int64_t id, const struct fabric *f,
+                   bool part, struct ledger_result *result, struct error *err);
+void ledger_result_clear (struct ledger_result *result);
+/* The n suspects of a finding, also those that are not in the fabric any more. */
+const struct ledger_suspect *ledger_suspects (const struct ledger_result *r,
+                                              size_t finding, size_t *n);
 
 /* Add a message that the log has and that still holds, or remove it if not
  * `on`.

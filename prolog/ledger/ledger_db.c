@@ -29,6 +29,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -424,6 +425,144 @@ void db_exec (struct ledger *l, const char *sql)
 }
 
 /*
+ * Rows
+ */
+
+enum { COLUMNS_MAX = 32 };
+
+static const struct db_column *
+column_named (struct ledger *l, const struct db_table *t, const char *name)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (!strcmp (t->column[i].name, name))
+            return &t->column[i];
+    db_refuse (l, EINVAL, "a row has no member '%s'", name);
+    return NULL;
+}
+
+/* The words of columns that are enums. */
+static const struct db_words {
+    const char *column;
+    const char *(*name) (unsigned int);
+    unsigned int n;
+} words[] = {
+    { "status", verdict_status_name, VERDICT_FAIL + 1 },
+    { "level", verdict_status_name, VERDICT_FAIL + 1 },
+    { "kind", finding_kind_name, FINDING_KINDS },
+    { "basis", finding_basis_name, FINDING_BASES },
+    { "why", ledger_why_name, LEDGER_SEARCH + 1 },
+};
+
+static const struct db_words *column_words (const char *column)
+{
+    const struct db_words *w = words;
+
+    while (strcmp (w->column, column))
+        w++;
+    return w;
+}
+
+static unsigned int column_word (const char *column, const char *text)
+{
+    const struct db_words *w = column_words (column);
+    unsigned int i = 0;
+
+    while (i < w->n && (!text || strcmp (text, w->name (i))))
+        i++;
+    return i;
+}
+
+static void set_member (struct ledger *l, const struct db_column *c, void *to,
+                        sqlite3_stmt *row, int i, struct ledger_rows *rows)
+{
+    bool null = sqlite3_column_type (row, i) == SQLITE_NULL;
+    const char *text = c->type < DB_TEXT || null ? NULL : db_text (row, i);
+    char *copy;
+
+    if (c->type == DB_INT)
+        *(int64_t *)to = null ? -1 : sqlite3_column_int64 (row, i);
+    else if (c->type == DB_REAL)
+        *(double *)to = null ? NAN : sqlite3_column_double (row, i);
+    else if (c->type == DB_BOOL)
+        *(bool *)to = sqlite3_column_int64 (row, i) != 0;
+    else if (c->type == DB_WORD)
+        *(unsigned int *)to = column_word (c->name, text);
+    else if (text) {
+        *(char **)to = copy = xstrdup (text);
+        if (strcmp (text_clean (copy), text) != 0) {
+            say_damaged (l, "a text is not text");
+            db_fail (l);
+        }
+        rows->text = xgrow (rows->text, rows->ntexts, sizeof (*rows->text));
+        rows->text[rows->ntexts++] = copy;
+    }
+}
+
+void db_read (struct ledger *l, const struct db_table *t,
+              struct ledger_rows *rows, const char *sql,
+              const struct db_value *v, size_t n)
+{
+    sqlite3_stmt *row = db_first (l, sql, v, n);
+    int columns = row ? sqlite3_column_count (row) : 0;
+    const struct db_column *of[COLUMNS_MAX] = { NULL };
+
+    for (int i = 0; i < columns && i < COLUMNS_MAX; i++)
+        of[i] = column_named (l, t, sqlite3_column_name (row, i));
+    for (; row && !l->failed; row = db_next (l, row)) {
+        char *to;
+
+        rows->v = xgrow (rows->v, rows->n, t->size);
+        to = memset ((char *)rows->v + rows->n++ * t->size, 0, t->size);
+        for (int i = 0; i < columns; i++)
+            set_member (l, of[i], to + of[i]->at, row, i, rows);
+    }
+    sqlite3_reset (row);
+}
+
+void ledger_clear (struct ledger_rows *rows)
+{
+    int saved_errno = errno;
+
+    for (size_t i = 0; i < rows->ntexts; i++)
+        free (rows->text[i]);
+    free (rows->text);
+    free (rows->v);
+    *rows = (struct ledger_rows){ 0 };
+    errno = saved_errno;
+}
+
+static struct db_value value_of (const struct db_column *c, const void *from)
+{
+    return c->type == DB_INT    ? (struct db_value)INT (*(const int64_t *)from)
+           : c->type == DB_REAL ? (struct db_value)REAL (*(const double *)from)
+           : c->type == DB_BOOL ? (struct db_value)INT (*(const bool *)from)
+           : c->type == DB_WORD
+               ? (struct db_value)NAME (
+                   column_words (c->name)->name (*(const unsigned int *)from))
+               : (struct db_value)TEXT (*(const char *const *)from);
+}
+
+void db_put (struct ledger *l, const struct db_table *t, const void *row,
+             const char *sql, const struct db_value *v, size_t n)
+{
+    sqlite3_stmt *stmt = l->failed ? NULL : prepared (l, sql);
+    int count = stmt ? sqlite3_bind_parameter_count (stmt) : 0;
+
+    for (int i = (int)n + 1; i <= count && !l->failed; i++) {
+        const char *name = sqlite3_bind_parameter_name (stmt, i);
+        const struct db_column *c = column_named (l, t, name ? name + 1 : "");
+        struct db_value value;
+
+        if (!c)
+            continue;
+        value = value_of (c, (const char *)row + c->at);
+        if (bind_value (l, stmt, i, &value) != SQLITE_OK)
+            db_error (l);
+    }
+    db_run (l, NULL, sql, v, n);
+}
+
+/*
  * JSON
  */
 
@@ -447,32 +586,29 @@ static json_t *column_json (struct ledger *l, sqlite3_stmt *row, int i)
     }
 }
 
-json_t *db_list (struct ledger *l, const char *sql, const struct db_value *v,
-                 size_t n)
+static json_t *sql_row_json (struct ledger *l, sqlite3_stmt *row)
 {
-    json_t *list = xcheck (json_array ());
+    json_t *object = xcheck (json_object ());
 
-    for (sqlite3_stmt *row = db_first (l, sql, v, n); row;
-         row = db_next (l, row)) {
-        json_t *object = xcheck (json_object ());
-
-        for (int i = 0; i < sqlite3_column_count (row); i++)
-            json_put (object, sqlite3_column_name (row, i),
-                      column_json (l, row, i));
-        json_add (list, object);
-    }
-    return list;
+    for (int i = 0; i < sqlite3_column_count (row); i++)
+        json_put (object, sqlite3_column_name (row, i),
+                  column_json (l, row, i));
+    return object;
 }
 
-json_t *db_map (struct ledger *l, const char *sql, const struct db_value *v,
-                size_t n)
+json_t *db_rows_json (struct ledger *l, enum db_shape shape, const char *sql,
+                      const struct db_value *v, size_t n)
 {
-    json_t *map = xcheck (json_object ());
+    json_t *rows = xcheck (shape == DB_OBJECT ? json_object () : json_array ());
 
     for (sqlite3_stmt *row = db_first (l, sql, v, n); row;
          row = db_next (l, row))
-        json_put (map, db_text (row, 0), column_json (l, row, 1));
-    return map;
+        if (shape == DB_OBJECT)
+            json_put (rows, db_text (row, 0), column_json (l, row, 1));
+        else
+            json_add (rows, shape == DB_VALUES ? column_json (l, row, 0)
+                                               : sql_row_json (l, row));
+    return rows;
 }
 
 /*

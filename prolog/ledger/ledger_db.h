@@ -13,6 +13,7 @@
 #include <jansson.h>
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "prolog/ledger/ledger.h"
@@ -69,8 +70,17 @@ void db_mark (struct ledger *l, bool half);
 
 /* Values of a statement's parameters, in their order; extra ones are ignored.
  */
+enum db_type {
+    DB_INT,
+    DB_REAL,
+    DB_TEXT,
+    DB_ID,
+    DB_BLOB,
+    DB_BOOL,
+    DB_WORD,
+};
 struct db_value {
-    enum { DB_INT, DB_REAL, DB_TEXT, DB_ID, DB_BLOB } type;
+    enum db_type type;
     int64_t i;
     double d; /* NAN: NULL */
     const char *s; /* NULL: NULL */
@@ -129,14 +139,79 @@ int64_t db_epoch (struct ledger *l, const char *fabric);
 /* Note that this is the newest audit that measured its links. */
 void db_seen (struct ledger *l, int64_t audit);
 
-/* All rows of a statement as JSON objects, by the names of its columns; or
- * those of a statement with two columns, as {text: integer}. The caller owns
- * the result.
+/* How rows are read into structs, and entered from them: a column of a statement,
+ * or a parameter :name of it, is the member of that name. The type is the member's.
+ * A number that is NULL is -1 or NAN; a word that is NULL or not known is the
+ * number of words.
  */
-json_t *db_list (struct ledger *l, const char *sql, const struct db_value *v,
-                 size_t n);
-json_t *db_map (struct ledger *l, const char *sql, const struct db_value *v,
-                size_t n);
+struct db_column {
+    const char *name;
+    enum db_type type;
+    size_t at;
+};
+struct db_table {
+    size_t size; /* of a row */
+    size_t n;
+    struct db_column column[16];
+};
+#define DB_MEMBER(row, member)                                                    \
+    {                                                                             \
+        .name = #member, .at = offsetof (row, member),                          \
+      .type = _Generic (((row *)NULL)->member, int64_t: DB_INT,               \
+                        double: DB_REAL, bool: DB_BOOL,                      \
+                        const char *: DB_TEXT, unsigned int: DB_WORD) \
+    }
+#define DB_1(r, m) DB_MEMBER (r, m)
+#define DB_2(r, m, ...) DB_MEMBER (r, m), DB_1 (r, __VA_ARGS__)
+#define DB_3(r, m, ...) DB_MEMBER (r, m), DB_2 (r, __VA_ARGS__)
+#define DB_4(r, m, ...) DB_MEMBER (r, m), DB_3 (r, __VA_ARGS__)
+#define DB_5(r, m, ...) DB_MEMBER (r, m), DB_4 (r, __VA_ARGS__)
+#define DB_6(r, m, ...) DB_MEMBER (r, m), DB_5 (r, __VA_ARGS__)
+#define DB_7(r, m, ...) DB_MEMBER (r, m), DB_6 (r, __VA_ARGS__)
+#define DB_8(r, m, ...) DB_MEMBER (r, m), DB_7 (r, __VA_ARGS__)
+#define DB_9(r, m, ...) DB_MEMBER (r, m), DB_8 (r, __VA_ARGS__)
+#define DB_10(r, m, ...) DB_MEMBER (r, m), DB_9 (r, __VA_ARGS__)
+#define DB_12(r, m, n, ...) \
+    DB_MEMBER (r, m), DB_MEMBER (r, n), DB_10 (r, __VA_ARGS__)
+#define DB_16(r, m, n, o, p, ...) \
+    DB_2 (r, m, n), DB_2 (r, o, p), DB_12 (r, __VA_ARGS__)
+#define DB_TABLE(row, n_, ...)               \
+    {                                        \
+        .size = sizeof (row), .n = n_,       \
+        .column                              \
+            = { DB_##n_ (row, __VA_ARGS__) } \
+    }
+
+/* Add the rows of a statement to those that were read. A column that the table
+ * does not have is a failure; a member of which there is no column is zero.
+ */
+void db_read (struct ledger *l, const struct db_table *t,
+              struct ledger_rows *rows, const char *sql,
+              const struct db_value *v, size_t n);
+
+/* Run a statement with the members of a row as its parameters :name. Those of v
+ * are ?1 and so on, and come first in it.
+ */
+void db_put (struct ledger *l, const struct db_table *t, const void *row,
+             const char *sql, const struct db_value *v, size_t n);
+
+/* A finding, but for its suspects and what was measured, in words. */
+struct ledger_finding {
+    enum verdict_status level;
+    enum finding_kind kind;
+    enum finding_basis basis;
+    double excess_ns, stderr_ns, expected_ns;
+    const char *why;
+};
+
+extern const struct db_table db_actions, db_mutes, db_notices, db_findings;
+
+/* The rows of a statement as JSON: objects by the names of its columns; the values
+ * of its first column; or an object {first column: second}.
+ */
+enum db_shape { DB_OBJECTS, DB_VALUES, DB_OBJECT };
+json_t *db_rows_json (struct ledger *l, enum db_shape shape, const char *sql,
+                      const struct db_value *v, size_t n);
 
 /* A flow's time in flow.times: little-endian; DB_FLOW_LOST if all was lost. */
 enum { DB_FLOW_BYTES = 2, DB_FLOW_LOST = 0xffff, DB_FLOW_MAX = 0xfffe };

@@ -41,54 +41,94 @@ enum { FAULT_MAX_AGE_S = 7 * 86400 };
 #define QUOTED(x) #x
 #define NUMBER(x) QUOTED (x)
 
+/* What is read into structs; of some, it is also how they are entered. */
+#define DB_ROWS(table, row, ...)                                              \
+    const struct db_table table = DB_TABLE (struct row, __VA_ARGS__)
+#define ROWS(...) static DB_ROWS (__VA_ARGS__)
+ROWS (audits, ledger_audit, 16, id, begun, ended, why, about, submitted, uid,
+     job, step, fabric, status, complete, sentence, node, leader, hosts);
+DB_ROWS (db_actions, ledger_action, 10, id, after, node, link, kind, intended,
+     done, reason, why, cause);
+DB_ROWS (db_mutes, ledger_mute, 6, link, node, time, until, who, why);
+ROWS (rebases, ledger_rebase, 5, link, after, time, who, why);
+ROWS (signs, ledger_sign, 5, audit, link, host, kind, time);
+ROWS (said, ledger_said, 2, node, words);
+ROWS (comments, ledger_comment, 10, id, after, job, submitted, text, queued,
+     tries, due, done, error);
+ROWS (failed, ledger_failed, 4, node, cause, audits, newest);
+ROWS (hosts, ledger_host, 3, host, answered, led);
+ROWS (links, ledger_link, 12, link, audit, ended, open, finding, level, kind,
+     basis, excess_ns, suspects, audits, since);
+DB_ROWS (db_notices, ledger_notice, 10, id, event, words, node, link, audit,
+     time, key, over, told);
+ROWS (kernels, ledger_kernel, 3, kernel, nodes, since);
+ROWS (totals, ledger_total, 2, result, audits);
+ROWS (faults, ledger_fault, 3, node, cause, since);
+ROWS (seen, ledger_seen, 10, audit, begun, job, fail, own, open, clean, lossy,
+     excess_ns, peer);
+ROWS (suspects, ledger_suspect, 3, finding, id, role);
+ROWS (results, ledger_result, 9, id, ended, status, whole, complete, asked,
+     answered, limited, leader);
+DB_ROWS (db_findings, ledger_finding, 7, level, kind, basis, excess_ns, stderr_ns,
+     expected_ns, why);
+
 /* ?1 is `from`, ?2 is `to`. */
-static const char *const lists[] = {
-    [LEDGER_AUDITS]
-    = AUDIT_COLUMNS "WHERE a.id > 0 ORDER BY a.id DESC LIMIT ?",
-    [LEDGER_ACTIONS]
-    = ACTION_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?",
-    [LEDGER_MUTES]
-    = "SELECT link, node, time, until, who, why FROM mute ORDER BY link, node",
-    [LEDGER_REBASES]
-    = "SELECT n.text AS link, b.after, b.time, b.who, b.why FROM rebase b"
-      " JOIN name n ON n.id = b.link ORDER BY n.text",
-    [LEDGER_SIGNS]
-    = SIGN_COLUMNS "WHERE s.audit >= ? ORDER BY s.audit, s.link, s.kind",
-    [LEDGER_SAID] = "SELECT node, words FROM said ORDER BY node, words",
-    [LEDGER_COMMENTS]
-    = COMMENT_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?",
-    [LEDGER_COMMENTS_DUE]
-    = COMMENT_COLUMNS
+static const struct {
+    const struct db_table *table;
+    const char *sql;
+} lists[] = {
+    [LEDGER_AUDITS] = { &audits,
+      AUDIT_COLUMNS "WHERE a.id > 0 ORDER BY a.id DESC LIMIT ?" },
+    [LEDGER_ACTIONS] = { &db_actions,
+      ACTION_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?" },
+    [LEDGER_MUTES] = { &db_mutes,
+      "SELECT link, node, time, until, who, why FROM mute ORDER BY link, node" },
+    [LEDGER_REBASES] = { &rebases,
+      "SELECT n.text AS link, b.after, b.time, b.who, b.why FROM rebase b"
+      " JOIN name n ON n.id = b.link ORDER BY n.text" },
+    [LEDGER_SIGNS] = { &signs,
+      SIGN_COLUMNS "WHERE s.audit >= ? ORDER BY s.audit, s.link, s.kind" },
+    [LEDGER_SAID] = { &said,
+      "SELECT node, words FROM said ORDER BY node, words" },
+    [LEDGER_COMMENTS] = { &comments,
+      COMMENT_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?" },
+    [LEDGER_COMMENTS_DUE] = { &comments,
+      COMMENT_COLUMNS
       "WHERE id > 0 AND done IS NULL AND due NOT BETWEEN ?1 + 1 AND ?1 + "
-      NUMBER (LEDGER_RETRY_MAX_S) " ORDER BY id LIMIT ?2",
-    [LEDGER_BEGUN] = "SELECT begun, why FROM audit WHERE begun BETWEEN ? AND ?",
-    [LEDGER_FAILED]
-    = "SELECT coalesce (n.text, '') AS node, coalesce (f.cause,"
+      NUMBER (LEDGER_RETRY_MAX_S) " ORDER BY id LIMIT ?2" },
+    [LEDGER_BEGUN] = { &audits,
+      "SELECT begun, why FROM audit WHERE begun BETWEEN ? AND ?" },
+    [LEDGER_FAILED] = { &failed,
+      "SELECT coalesce (n.text, '') AS node, coalesce (f.cause,"
       " a.sentence) AS cause, count(*) AS audits, max(a.id) AS newest"
       " FROM audit a LEFT JOIN fault f ON f.audit = a.id LEFT JOIN name n"
       " ON n.id = f.host WHERE a.begun >= ? AND a.ended IS NOT NULL"
-      " AND a.job IS NULL GROUP BY 1, 2 ORDER BY 3 DESC, 4 DESC",
-    [LEDGER_SILENT]
-    = "SELECT n.text, max (a.begun) FROM audit a CROSS JOIN member m"
+      " AND a.job IS NULL GROUP BY 1, 2 ORDER BY 3 DESC, 4 DESC" },
+    [LEDGER_HOSTS] = { &hosts,
+      "SELECT n.text AS host, m.answered, m.host = a.leader AS led"
+      " FROM member m JOIN name n ON n.id = m.host JOIN audit a"
+      " ON a.id = m.audit WHERE m.audit = ? ORDER BY n.text" },
+    [LEDGER_SILENT] = { &hosts,
+      "SELECT n.text AS host FROM audit a CROSS JOIN member m"
       " ON m.audit = a.id AND m.answered = 0 JOIN name n ON n.id = m.host"
-      " WHERE a.begun >= ? GROUP BY m.host",
-    [LEDGER_AGES]
-    = "SELECT n.text, a.ended FROM seen s JOIN name n ON n.id = s.link"
-      " JOIN audit a ON a.id = s.audit",
-    [LEDGER_NEWEST]
-    = "SELECT n.text AS link, s.audit FROM seen s JOIN name n"
-      " ON n.id = s.link ORDER BY s.audit",
-    [LEDGER_TRIES]
-    = "SELECT a.id AS audit, n.text AS node, a.begun FROM audit a"
+      " WHERE a.begun >= ? GROUP BY m.host ORDER BY 1" },
+    [LEDGER_AGES] = { &links,
+      "SELECT n.text AS link, a.ended FROM seen s JOIN name n ON n.id = s.link"
+      " JOIN audit a ON a.id = s.audit" },
+    [LEDGER_NEWEST] = { &links,
+      "SELECT n.text AS link, s.audit FROM seen s JOIN name n"
+      " ON n.id = s.link ORDER BY s.audit" },
+    [LEDGER_TRIES] = { &audits,
+      "SELECT a.id, n.text AS node, a.begun FROM audit a"
       " JOIN name n ON n.id = a.node WHERE a.node IS NOT NULL"
-      " AND a.id >= ? ORDER BY a.id",
-    [LEDGER_SUSPECTS]
-    = "SELECT text AS link FROM name WHERE id IN (SELECT link FROM suspect"
-      " WHERE audit >= ?)",
+      " AND a.id >= ? ORDER BY a.id" },
+    [LEDGER_SUSPECTS] = { &links,
+      "SELECT text AS link FROM name WHERE id IN (SELECT link FROM suspect"
+      " WHERE audit >= ?)" },
     /* open: of the link, or of all if the audit is UNKNOWN and does not say
      * of what */
-    [LEDGER_LINKS]
-    = "SELECT n.text AS link, s.audit, a.ended, EXISTS (SELECT 1 FROM open o"
+    [LEDGER_LINKS] = { &links,
+      "SELECT n.text AS link, s.audit, a.ended, EXISTS (SELECT 1 FROM open o"
       " WHERE o.audit = s.audit AND o.link = s.link) OR (a.status = 'UNKNOWN'"
       " AND NOT EXISTS (SELECT 1 FROM open o WHERE o.audit = s.audit)"
       " AND NOT EXISTS (SELECT 1 FROM finding o WHERE o.audit = s.audit))"
@@ -97,24 +137,24 @@ static const char *const lists[] = {
       " JOIN audit a ON a.id = s.audit LEFT JOIN suspect u"
       " ON u.link = s.link AND u.audit = s.audit LEFT JOIN finding f"
       " ON f.audit = u.audit AND f.seq = u.finding"
-      " ORDER BY s.audit, f.seq, u.seq",
-    [LEDGER_FAILS]
-    = "SELECT n.text AS link, f.audit, f.seq AS finding, f.level, f.kind,"
+      " ORDER BY s.audit, f.seq, u.seq" },
+    [LEDGER_FAILS] = { &links,
+      "SELECT n.text AS link, f.audit, f.seq AS finding, f.level, f.kind,"
       " f.basis,"
       " f.excess AS excess_ns, " SUSPECTS " AS suspects FROM finding f"
       " JOIN suspect u ON u.audit = f.audit AND u.finding = f.seq"
       " JOIN seen s ON s.link = u.link AND s.audit = f.audit"
       " JOIN name n ON n.id = u.link WHERE " GRAVE
-      " ORDER BY f.audit, f.seq, u.seq",
-    [LEDGER_DOUBTS]
-    = "SELECT DISTINCT n.text AS link FROM audit a CROSS JOIN finding f"
+      " ORDER BY f.audit, f.seq, u.seq" },
+    [LEDGER_DOUBTS] = { &links,
+      "SELECT DISTINCT n.text AS link FROM audit a CROSS JOIN finding f"
       " ON f.audit = a.id AND (f.basis = 'delay' OR f.kind IN ('switch',"
       " 'switch link') AND (" GRAVE " OR f.basis = 'baseline'"
       " AND f.excess > ?2)) CROSS JOIN suspect u ON u.audit = f.audit"
       " AND u.finding = f.seq AND u.role <> 'switch' JOIN name n"
-      " ON n.id = u.link WHERE a.begun >= ?1",
-    [LEDGER_SETTLED]
-    = "SELECT n.text AS link, count (DISTINCT s.audit) AS audits,"
+      " ON n.id = u.link WHERE a.begun >= ?1" },
+    [LEDGER_SETTLED] = { &links,
+      "SELECT n.text AS link, count (DISTINCT s.audit) AS audits,"
       " min (a.begun) AS since, avg (f.excess) AS excess_ns"
       " FROM audit a CROSS JOIN finding f ON f.audit = a.id"
       " AND f.level = 'WARN' AND f.basis = 'baseline'"
@@ -132,29 +172,47 @@ static const char *const lists[] = {
       " count (DISTINCT r.audit) FROM crossing x JOIN rtt r ON r.route = x.route"
       " AND r.audit >= min (s.audit) AND r.lost < r.sent WHERE x.link = s.link"
       " AND NOT EXISTS (SELECT 1 FROM open o WHERE o.audit = r.audit"
-      " AND o.link = x.link)) ORDER BY n.text",
-    [LEDGER_UNTOLD]
-    = "SELECT id, event, words, node, link, audit, time FROM notice"
-      " WHERE id > 0 AND told IS NULL ORDER BY id LIMIT ?2",
-    [LEDGER_NOTICES]
-    = "SELECT id, event, words, node, link, audit, time, key, over, told"
-      " FROM notice WHERE time >= ? ORDER BY time, id",
-    [LEDGER_KERNELS]
-    = "SELECT d.kernel, count (DISTINCT d.host) AS nodes, min (a.begun) AS since"
+      " AND o.link = x.link)) ORDER BY n.text" },
+    [LEDGER_UNTOLD] = { &db_notices,
+      "SELECT id, event, words, node, link, audit, time FROM notice"
+      " WHERE id > 0 AND told IS NULL ORDER BY id LIMIT ?2" },
+    [LEDGER_NOTICES] = { &db_notices,
+      "SELECT id, event, words, node, link, audit, time, key, over, told"
+      " FROM notice WHERE time >= ? ORDER BY time, id" },
+    [LEDGER_KERNELS] = { &kernels,
+      "SELECT d.kernel, count (DISTINCT d.host) AS nodes, min (a.begun) AS since"
       " FROM audit a CROSS JOIN node d ON d.audit = a.id WHERE a.begun >= ?"
-      " AND d.kernel IS NOT NULL GROUP BY d.kernel ORDER BY 3",
-    [LEDGER_TOTALS] = "SELECT result, audits FROM total",
+      " AND d.kernel IS NOT NULL GROUP BY d.kernel ORDER BY 3" },
+    [LEDGER_TOTALS] = { &totals,
+      "SELECT result, audits FROM total" },
 };
 
-json_t *ledger_list (struct ledger *l, enum ledger_kind kind, int64_t from,
+/* Read rows by a call of its own. */
+static int read_list (struct ledger *l, const struct db_table *t,
+                      struct ledger_rows *rows, const char *sql,
+                      const struct db_value *v, size_t n, struct error *err)
+{
+    *rows = (struct ledger_rows){ 0 };
+    db_start (l, err);
+    db_read (l, t, rows, sql, v, n);
+    if (l->failed)
+        ledger_clear (rows);
+    return (int)db_result (l, 0);
+}
+
+int ledger_list (struct ledger *l, enum ledger_kind kind, int64_t from,
+                 int64_t to, struct ledger_rows *rows, struct error *err)
+{
+    return read_list (l, lists[kind].table, rows, lists[kind].sql,
+                      VALUES (INT (from), INT (to)), err);
+}
+
+json_t *ledger_json (struct ledger *l, enum ledger_kind kind, int64_t from,
                      int64_t to, struct error *err)
 {
-    bool is_map = kind == LEDGER_SILENT || kind == LEDGER_AGES
-                  || kind == LEDGER_TOTALS;
-
     db_start (l, err);
-    return db_json (l, (is_map ? db_map : db_list) (
-                           l, lists[kind], VALUES (INT (from), INT (to))));
+    return db_json (l, db_rows_json (l, DB_OBJECTS, lists[kind].sql,
+                                     VALUES (INT (from), INT (to))));
 }
 
 /*
@@ -230,80 +288,104 @@ int ledger_measured (struct ledger *l, const char *node, int64_t *begun,
  * Faults
  */
 
-/* Add a fault of a node; rows come oldest first. */
-static void add_faulty_node (json_t *faulty, sqlite3_stmt *row)
+/* Rows come by node, of each the oldest first: join them. */
+static void join_faults (struct ledger_rows *rows)
 {
-    const char *node = db_text (row, 0);
-    int64_t begun = sqlite3_column_int64 (row, 2);
-    const json_t *old = json_object_get (faulty, node);
-    json_int_t faults = 1 + json_int (old, "faults", 0);
-    int64_t out_s = LEDGER_OUT_MIN_S;
+    size_t n = 0;
 
-    for (json_int_t i = 1; i < faults && out_s < LEDGER_OUT_MAX_S; i++)
-        out_s *= 2;
-    if (out_s > LEDGER_OUT_MAX_S)
-        out_s = LEDGER_OUT_MAX_S;
-    json_put (faulty, node,
-              json_pack ("{s:s, s:I, s:I, s:I}", "cause", db_text (row, 1),
-                         "faults", faults, "since",
-                         (json_int_t)json_int (old, "since", begun), "until",
-                         (json_int_t)(begun + out_s)));
+    for (size_t i = 0; i < rows->n; i++) {
+        struct ledger_fault *f = &rows->fault[i];
+        struct ledger_fault *of = n > 0 ? &rows->fault[n - 1] : f;
+        int64_t begun = f->since, out_s = LEDGER_OUT_MIN_S;
+
+        if (n == 0 || strcmp (of->node, f->node)) {
+            of = &rows->fault[n++];
+            *of = *f;
+        }
+        of->cause = f->cause;
+        of->faults++;
+        for (int64_t k = 1; k < of->faults && out_s < LEDGER_OUT_MAX_S; k++)
+            out_s *= 2;
+        of->until
+            = begun + (out_s > LEDGER_OUT_MAX_S ? LEDGER_OUT_MAX_S : out_s);
+    }
+    rows->n = n;
 }
 
-json_t *ledger_faulty (struct ledger *l, int64_t now, struct error *err)
+int ledger_faulty (struct ledger *l, int64_t now, struct ledger_rows *faulty,
+                   struct error *err)
 {
-    json_t *faulty = xcheck (json_object ());
-    sqlite3_stmt *row;
+    int rc = read_list (l, &faults, faulty,
+                        "SELECT n.text AS node, f.cause, a.begun AS since"
+                        " FROM audit a CROSS JOIN fault f ON f.audit = a.id"
+                        " JOIN name n ON n.id = f.host WHERE a.begun >= ?"
+                        " AND NOT EXISTS (SELECT 1 FROM member m"
+                        " WHERE m.host = f.host AND m.answered = 1"
+                        " AND m.audit > f.audit) ORDER BY min (f.audit)"
+                        " OVER (PARTITION BY f.host), f.host, f.audit",
+                        VALUES (INT (now - FAULT_MAX_AGE_S)), err);
 
-    db_start (l, err);
-    row = db_first (l,
-                    "SELECT n.text, f.cause, a.begun FROM audit a"
-                    " CROSS JOIN fault f ON f.audit = a.id JOIN name n"
-                    " ON n.id = f.host WHERE a.begun >= ? AND NOT EXISTS"
-                    " (SELECT 1 FROM member m WHERE m.host = f.host"
-                    " AND m.answered = 1 AND m.audit > f.audit)"
-                    " ORDER BY f.audit",
-                    VALUES (INT (now - FAULT_MAX_AGE_S)));
-    for (; row; row = db_next (l, row))
-        add_faulty_node (faulty, row);
-    return db_json (l, faulty);
+    join_faults (faulty);
+    return rc;
+}
+
+/* The first member of a row is a name. */
+static int compare_row_name (const void *name, const void *row)
+{
+    return strcmp (name, *(const char *const *)row);
+}
+
+bool ledger_has_host (const struct ledger_rows *hosts, const char *host)
+{
+    return hosts->n > 0
+           && bsearch (host, hosts->host, hosts->n, sizeof (*hosts->host),
+                       compare_row_name);
+}
+
+const struct ledger_fault *ledger_fault_of (const struct ledger_rows *faulty,
+                                            const char *node)
+{
+    for (size_t i = 0; i < faulty->n; i++)
+        if (!strcmp (faulty->fault[i].node, node))
+            return &faulty->fault[i];
+    return NULL;
 }
 
 /* An `until` too far in the future is ignored: the clock was set back. */
-const json_t *ledger_is_out (const json_t *faulty, const char *node,
-                             int64_t now)
+const struct ledger_fault *ledger_is_out (const struct ledger_rows *faulty,
+                                          const char *node, int64_t now)
 {
-    const json_t *v = json_object_get (faulty, node);
-    int64_t until = json_int (v, "until", 0);
+    const struct ledger_fault *v = ledger_fault_of (faulty, node);
 
-    return until > now && until <= now + LEDGER_OUT_MAX_S ? v : NULL;
+    return v && v->until > now && v->until <= now + LEDGER_OUT_MAX_S ? v : NULL;
+}
+
+json_t *ledger_fault_json (const struct ledger_fault *v)
+{
+    return json_pack ("{s:s, s:I, s:I, s:I}", "cause", v->cause, "faults",
+                      (json_int_t)v->faults, "since", (json_int_t)v->since,
+                      "until", (json_int_t)v->until);
 }
 
 /*
  * One audit
  */
 
-/* The one row of a statement about an audit. */
-static json_t *one_row (struct ledger *l, const char *sql, int64_t audit)
+static void refuse_missing (struct ledger *l, int64_t audit)
 {
-    json_t *rows = db_list (l, sql, VALUES (INT (audit)));
-    json_t *row = json_incref (json_array_get (rows, 0));
-
-    if (!row)
-        db_refuse (l, ENOENT, "there is no audit %jd", (intmax_t)audit);
-    json_decref (rows);
-    return row ? row : xcheck (json_object ());
+    db_refuse (l, ENOENT, "there is no audit %jd", (intmax_t)audit);
 }
 
 /* The lists of an audit; each row of one with `of` has there, under `name`, the
  * rows of another statement for its column `number`, which is removed.
  */
-static const struct audit_list {
+static const struct {
     const char *key;
-    bool result; /* ledger_result has it, too */
     const char *sql;
+    enum db_shape shape;
     const char *number, *name;
     const char *of;
+    enum db_shape of_shape;
 } audit_lists[] = {
     { .key = "hosts",
       .sql = "SELECT n.text AS host, m.answered FROM member m JOIN name n"
@@ -318,26 +400,25 @@ static const struct audit_list {
       .sql = "SELECT n.text AS node, f.cause FROM fault f JOIN name n"
              " ON n.id = f.host WHERE f.audit = ? ORDER BY n.text" },
     { .key = "not_judged",
-      .result = true,
       .sql = "SELECT n.text AS link FROM open o JOIN name n ON n.id = o.link"
              " WHERE o.audit = ? ORDER BY n.text" },
-    { .key = "actions",
-      .sql = ACTION_COLUMNS "WHERE after = ? ORDER BY id" },
+    { .key = "actions", .sql = ACTION_COLUMNS "WHERE after = ? ORDER BY id" },
     { .key = "loopbacks", .sql = DB_LOOPBACKS },
     { .key = "nodes",
       .sql = "SELECT n.text AS host, d.boot, d.kernel, d.governor, d.numa,"
              " d.adapter_numa FROM node d JOIN name n ON n.id = d.host"
              " WHERE d.audit = ? ORDER BY n.text" },
     { .key = "findings",
-      .result = true,
       .sql = "SELECT seq, level, kind, basis, excess AS excess_ns,"
              " stderr AS stderr_ns, expected AS expected_ns, why FROM finding"
              " WHERE audit = ? ORDER BY seq",
-      .number = "seq", .name = "suspects",
+      .number = "seq",
+      .name = "suspects",
       .of = "SELECT n.text AS id, s.role FROM suspect s JOIN name n"
             " ON n.id = s.link WHERE s.audit = ? AND s.finding = ?"
             " ORDER BY s.seq" },
     { .key = "limits",
+      .shape = DB_VALUES,
       .sql = "SELECT text FROM gap WHERE audit = ? ORDER BY seq" },
     { .key = "probes",
       .sql = "SELECT r.route, a.text AS a, b.text AS b, r.round,"
@@ -346,81 +427,211 @@ static const struct audit_list {
              " FROM rtt r JOIN route t ON t.id = r.route JOIN name a"
              " ON a.id = t.a JOIN name b ON b.id = t.b WHERE r.audit = ?"
              " ORDER BY r.seq",
-      .number = "route", .name = "row",
+      .number = "route",
+      .name = "row",
+      .of_shape = DB_OBJECT,
       .of = "SELECT n.text, c.count FROM crossing c JOIN name n"
             " ON n.id = c.link WHERE c.route = ?2 ORDER BY c.link" },
 };
 
-/* Add the lists to an audit; all, or those of its result. */
-static void add_lists (struct ledger *l, json_t *audit, int64_t id, bool all)
+static json_t *audit_rows (struct ledger *l, size_t k, int64_t id)
 {
-    for (size_t k = 0; k < sizeof (audit_lists) / sizeof (audit_lists[0]);
-         k++) {
-        const struct audit_list *list = &audit_lists[k];
-        json_t *rows, *row;
-        size_t i;
+    json_t *rows = db_rows_json (l, audit_lists[k].shape, audit_lists[k].sql,
+                                 VALUES (INT (id))),
+           *row;
+    const char *number = audit_lists[k].number;
+    size_t i;
 
-        if (!all && !list->result)
-            continue;
-        rows = db_list (l, list->sql, VALUES (INT (id)));
-        json_array_foreach (rows, i, row) {
-            int64_t n = json_int (row, list->number ? list->number : "", 0);
+    json_array_foreach (rows, i, row) if (number)
+    {
+        int64_t n = json_int (row, number, 0);
 
-            if (!strcmp (list->key, "limits"))
-                json_array_set (rows, i, json_object_get (row, "text"));
-            if (!list->number)
-                continue;
-            json_object_del (row, list->number);
-            json_put (row, list->name,
-                      (strcmp (list->name, "row") ? db_list : db_map) (
-                          l, list->of, VALUES (INT (id), INT (n))));
-        }
-        json_put (audit, list->key, rows);
+        json_object_del (row, number);
+        json_put (row, audit_lists[k].name,
+                  db_rows_json (l, audit_lists[k].of_shape, audit_lists[k].of,
+                                VALUES (INT (id), INT (n))));
     }
+    return rows;
 }
 
 json_t *ledger_audit (struct ledger *l, int64_t id, struct error *err)
 {
-    json_t *audit;
+    json_t *rows, *audit;
 
     db_begin_read (l, err);
-    audit = one_row (l, AUDIT_COLUMNS "WHERE a.id = ?", id);
-    add_lists (l, audit, id, true);
+    rows = db_rows_json (l, DB_OBJECTS, AUDIT_COLUMNS "WHERE a.id = ?",
+                         VALUES (INT (id)));
+    audit = json_incref (json_array_get (rows, 0));
+    json_decref (rows);
+    if (!audit)
+        refuse_missing (l, id);
+    for (size_t k = 0;
+         audit && k < sizeof (audit_lists) / sizeof (*audit_lists); k++)
+        json_put (audit, audit_lists[k].key, audit_rows (l, k, id));
     db_end (l, 0);
     return db_json (l, audit);
 }
 
-json_t *ledger_result (struct ledger *l, int64_t id, struct error *err)
+int ledger_extent (struct ledger *l, int64_t id, struct verdict *v,
+                   struct error *err)
 {
-    json_t *audit;
+    sqlite3_stmt *row;
 
     db_start (l, err);
-    audit = one_row (
-        l,
-        "SELECT a.id, a.ended, a.status, a.complete AS whole, a.complete"
-        " AND NOT EXISTS (SELECT 1 FROM member m WHERE m.audit = a.id"
-        " AND m.answered IS NOT 1) AND NOT EXISTS (SELECT 1 FROM rtt r"
-        " WHERE r.audit = a.id AND r.lost = r.sent) AS complete,"
-        " (SELECT count (*) FROM member m WHERE m.audit = a.id) AS asked,"
-        " (SELECT count (*) FROM member m WHERE m.audit = a.id"
-        " AND m.answered = 1) AS answered, coalesce (a.limited,"
-        " 1) AS limited, (SELECT n.text FROM member m JOIN name n"
-        " ON n.id = m.host WHERE m.audit = a.id AND m.host = a.leader"
-        " AND m.answered = 1) AS leader FROM audit a WHERE a.id = ?",
-        id);
-    add_lists (l, audit, id, false);
-    return db_json (l, audit);
+    row = db_first (l,
+                    "SELECT count (DISTINCT c.link), count (DISTINCT r.round)"
+                    " FROM rtt r JOIN crossing c ON c.route = r.route"
+                    " WHERE r.audit = ?",
+                    VALUES (INT (id)));
+    if (row) {
+        v->links = (size_t)sqlite3_column_int64 (row, 0);
+        v->rounds = (size_t)sqlite3_column_int64 (row, 1);
+        sqlite3_reset (row);
+    }
+    return (int)db_result (l, 0);
 }
 
-json_t *ledger_extent (struct ledger *l, int64_t id, struct error *err)
+/*
+ * One audit's result, as a verdict again
+ */
+
+/* False: it is not in the fabric any more. */
+static bool put_suspect (struct verdict *of, struct finding *x,
+                         const struct ledger_suspect *v,
+                         const struct fabric *f)
 {
+    const struct network *net = fabric_network (f);
+    uint32_t link, sw = 0;
+
+    if (!strcmp (v->role, "switch")) {
+        while (sw < net->nswitches
+               && (!net->sw[sw].id || strcmp (net->sw[sw].id, v->id)))
+            sw++;
+        if (sw < net->nswitches)
+            verdict_add_number (of, &x->sw, &x->nsw, sw);
+        return sw < net->nswitches;
+    }
+    link = fabric_find_link (f, v->id);
+    if (link == FABRIC_NONE)
+        return false;
+    if (strcmp (v->role, "link"))
+        verdict_add_number (of, &x->oneway, &x->noneway, link);
+    else {
+        verdict_add_number (of, &x->suspect, &x->nsuspects, link);
+        if (net->link[link].host)
+            finding_add_host (of, x, net->link[link].host);
+    }
+    return true;
+}
+
+/* A word that is not known is the last one of its kind. */
+static void clamp_words (struct ledger_result *r, struct ledger_finding *x)
+{
+    r->odd |= x->level > VERDICT_FAIL || x->kind >= FINDING_KINDS
+              || x->basis >= FINDING_BASES;
+    if (x->level > VERDICT_FAIL)
+        x->level = VERDICT_FAIL;
+    if (x->kind >= FINDING_KINDS)
+        x->kind = FINDING_KINDS - 1;
+    if (x->basis >= FINDING_BASES)
+        x->basis = FINDING_BASES - 1;
+}
+
+const struct ledger_suspect *ledger_suspects (const struct ledger_result *r,
+                                              size_t finding, size_t *n)
+{
+    const struct ledger_suspect *s = r->suspects.suspect, *first;
+    const struct ledger_suspect *end = s + r->suspects.n;
+
+    while (s < end && s->finding < (int64_t)finding)
+        s++;
+    for (first = s; s < end && s->finding == (int64_t)finding;)
+        s++;
+    *n = (size_t)(s - first);
+    return first;
+}
+
+static void read_verdict_findings (struct ledger *l, struct ledger_result *r,
+                           const struct fabric *f, bool part)
+{
+    struct ledger_rows rows = { 0 };
+    struct verdict *v = r->verdict;
+
+    db_read (l, &db_findings, &rows,
+             "SELECT level, kind, basis, excess AS excess_ns,"
+             " stderr AS stderr_ns, expected AS expected_ns, why FROM finding"
+             " WHERE audit = ? ORDER BY seq",
+             VALUES (INT (r->id)));
+    db_read (l, &suspects, &r->suspects,
+             "SELECT s.finding, n.text AS id, s.role FROM suspect s JOIN name n"
+             " ON n.id = s.link WHERE s.audit = ? ORDER BY s.finding, s.seq",
+             VALUES (INT (r->id)));
+    for (size_t i = 0, n; i < rows.n; i++) {
+        struct ledger_finding *row = (struct ledger_finding *)rows.v + i;
+        const struct ledger_suspect *s = ledger_suspects (r, i, &n);
+        bool known = true; /* all suspects */
+        struct finding *x;
+
+        clamp_words (r, row);
+        x = verdict_add (v, row->level, row->basis);
+        x->kind = row->kind;
+        x->excess_ns = row->excess_ns;
+        x->stderr_ns = row->stderr_ns;
+        x->expected_ns = row->expected_ns;
+        if (row->why)
+            finding_add_fact (v, x, fact_said (row->why));
+        for (size_t k = 0; k < n; k++)
+            known &= put_suspect (v, x, &s[k], f);
+        if (!known && !part)
+            x->nsuspects = x->noneway = x->nsw = 0;
+    }
+    ledger_clear (&rows);
+}
+
+int ledger_result (struct ledger *l, int64_t id, const struct fabric *f,
+                   bool part, struct ledger_result *r, struct error *err)
+{
+    struct ledger_rows row = { 0 };
+
+    *r = (struct ledger_result){ .verdict = verdict_create () };
     db_start (l, err);
-    return db_json (
-        l, one_row (l,
-                    "SELECT count (DISTINCT c.link) AS links, count (DISTINCT"
-                    " r.round) AS rounds FROM rtt r JOIN crossing c"
-                    " ON c.route = r.route WHERE r.audit = ?",
-                    id));
+    db_read (l, &results, &row,
+             "SELECT a.id, a.ended, a.status, a.complete AS whole, a.complete"
+             " AND NOT EXISTS (SELECT 1 FROM member m WHERE m.audit = a.id"
+             " AND m.answered IS NOT 1) AND NOT EXISTS (SELECT 1 FROM rtt r"
+             " WHERE r.audit = a.id AND r.lost = r.sent) AS complete,"
+             " (SELECT count (*) FROM member m WHERE m.audit = a.id) AS asked,"
+             " (SELECT count (*) FROM member m WHERE m.audit = a.id"
+             " AND m.answered = 1) AS answered, coalesce (a.limited,"
+             " 1) AS limited, (SELECT n.text FROM member m JOIN name n"
+             " ON n.id = m.host WHERE m.audit = a.id AND m.host = a.leader"
+             " AND m.answered = 1) AS leader FROM audit a WHERE a.id = ?",
+             VALUES (INT (id)));
+    if (row.n == 0)
+        refuse_missing (l, id);
+    else {
+        struct verdict *v = r->verdict;
+
+        *r = *(struct ledger_result *)row.v;
+        r->verdict = v;
+        v->status = r->status > VERDICT_FAIL ? VERDICT_FAIL : r->status;
+    }
+    r->row = row;
+    read_verdict_findings (l, r, f, part);
+    db_read (l, &links, &r->open,
+             "SELECT n.text AS link FROM open o JOIN name n ON n.id = o.link"
+             " WHERE o.audit = ? ORDER BY n.text",
+             VALUES (INT (id)));
+    return (int)db_result (l, 0);
+}
+
+void ledger_result_clear (struct ledger_result *r)
+{
+    verdict_destroy (r->verdict);
+    ledger_clear (&r->suspects);
+    ledger_clear (&r->open);
+    ledger_clear (&r->row);
+    r->verdict = NULL;
 }
 
 /*
@@ -441,45 +652,43 @@ void ledger_release (struct ledger *l)
     errno = saved_errno;
 }
 
-json_t *ledger_found (struct ledger *l, int64_t from, const char *link,
-                      struct error *err)
+int ledger_found (struct ledger *l, int64_t from, const char *link,
+                  struct ledger_rows *rows, struct error *err)
 {
-    db_start (l, err);
-    return db_json (
-        l, db_list (l,
-                    link ? "SELECT s.audit, max (" GRAVE ") AS fail,"
-                           " max (CASE f.basis WHEN 'baseline' THEN f.excess"
-                           " END) AS excess_ns FROM suspect s JOIN finding f"
-                           " ON f.audit = s.audit AND f.seq = s.finding"
-                           " WHERE s.audit >= ? AND s.link"
-                           " = (SELECT id FROM name WHERE text = ?)"
-                           " GROUP BY s.audit ORDER BY s.audit"
-                         : "SELECT DISTINCT audit FROM finding"
-                           " WHERE audit >= ? ORDER BY audit",
-                    VALUES (INT (from), NAME (link))));
+    return read_list (
+        l, &seen, rows,
+        link ? "SELECT s.audit, max (" GRAVE ") AS fail,"
+               " max (CASE f.basis WHEN 'baseline' THEN f.excess END)"
+               " AS excess_ns FROM suspect s JOIN finding f"
+               " ON f.audit = s.audit AND f.seq = s.finding"
+               " WHERE s.audit >= ? AND s.link"
+               " = (SELECT id FROM name WHERE text = ?)"
+               " GROUP BY s.audit ORDER BY s.audit"
+             : "SELECT DISTINCT audit FROM finding WHERE audit >= ?"
+               " ORDER BY audit",
+        VALUES (INT (from), NAME (link)), err);
 }
 
-json_t *ledger_suspected (struct ledger *l, const char *link,
-                          struct error *err)
+int ledger_suspected (struct ledger *l, const char *link,
+                      struct ledger_rows *rows, struct error *err)
 {
-    db_start (l, err);
-    return db_json (
-        l, db_list (l,
-                    "WITH it AS (SELECT id FROM name WHERE text = ?1), bad AS"
-                    " (SELECT DISTINCT audit FROM suspect WHERE link ="
-                    " (SELECT id FROM it)) SELECT a.id AS audit, a.begun,"
-                    " a.about AS job FROM bad JOIN audit a ON a.id = bad.audit"
-                    " WHERE EXISTS (SELECT 1 FROM suspect s JOIN finding f"
-                    " ON f.audit = s.audit AND f.seq = s.finding"
-                    " AND f.basis <> 'traffic' WHERE s.audit = a.id"
-                    " AND s.link = (SELECT id FROM it)) AND a.id > max ("
-                    REBASED ("(SELECT id FROM it)") ", coalesce ((SELECT"
-                    " max (r.audit) FROM crossing c JOIN rtt r"
-                    " ON r.route = c.route AND r.lost < r.sent"
-                    " AND r.audit NOT IN bad AND NOT EXISTS (SELECT 1 FROM open"
-                    " o WHERE o.audit = r.audit AND o.link = c.link)"
-                    " WHERE c.link = (SELECT id FROM it)), 0)) ORDER BY a.id",
-                    VALUES (NAME (link))));
+    return read_list (
+        l, &seen, rows,
+        "WITH it AS (SELECT id FROM name WHERE text = ?1), bad AS"
+        " (SELECT DISTINCT audit FROM suspect WHERE link ="
+        " (SELECT id FROM it)) SELECT a.id AS audit, a.begun,"
+        " a.about AS job FROM bad JOIN audit a ON a.id = bad.audit"
+        " WHERE EXISTS (SELECT 1 FROM suspect s JOIN finding f"
+        " ON f.audit = s.audit AND f.seq = s.finding"
+        " AND f.basis <> 'traffic' WHERE s.audit = a.id"
+        " AND s.link = (SELECT id FROM it)) AND a.id > max ("
+        REBASED ("(SELECT id FROM it)") ", coalesce ((SELECT"
+        " max (r.audit) FROM crossing c JOIN rtt r"
+        " ON r.route = c.route AND r.lost < r.sent"
+        " AND r.audit NOT IN bad AND NOT EXISTS (SELECT 1 FROM open"
+        " o WHERE o.audit = r.audit AND o.link = c.link)"
+        " WHERE c.link = (SELECT id FROM it)), 0)) ORDER BY a.id",
+        VALUES (NAME (link)), err);
 }
 
 int64_t ledger_changes (struct ledger *l, struct error *err)
@@ -524,14 +733,14 @@ static const char link_audits[]
       " ON r.route = t.id AND r.audit >= ?1 WHERE c.link = (SELECT id"
       " FROM name WHERE text = ?2) GROUP BY r.audit";
 
-json_t *ledger_link_audits (struct ledger *l, int64_t from, const char *link,
-                            const char *host, struct error *err)
+int ledger_link_audits (struct ledger *l, int64_t from, const char *link,
+                        const char *host, struct ledger_rows *rows,
+                        struct error *err)
 {
-    db_start (l, err);
-    return db_json (l, db_list (l, link_audits,
-                                VALUES (INT (from), NAME (link), NAME (host),
-                                        NAME (finding_basis_name (
-                                            BASIS_LOOPBACK)))));
+    return read_list (l, &seen, rows, link_audits,
+                      VALUES (INT (from), NAME (link), NAME (host),
+                              NAME (finding_basis_name (BASIS_LOOPBACK))),
+                      err);
 }
 
 /*

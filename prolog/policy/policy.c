@@ -89,13 +89,13 @@ static int64_t retry (const struct node_state *w, int64_t time, uint64_t audit)
     size_t n = 0;
 
     for (size_t i = 0; i < s->in->ntried; i++) {
-        const struct policy_try *t = &s->in->tried[i];
+        const struct ledger_audit *t = &s->in->tried[i];
 
-        if (t->audit <= audit || strcmp (t->node, w->node->name))
+        if (t->id <= (int64_t)audit || strcmp (t->node, w->node->name))
             continue;
         n++;
-        if (n == 1 || t->time > time)
-            time = t->time;
+        if (n == 1 || t->begun > time)
+            time = t->begun;
     }
     return policy_retry (time, n, s->in->now, s->cfg);
 }

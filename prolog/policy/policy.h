@@ -116,6 +116,7 @@
 
 #include "core/judge/judge.h"
 #include "core/judge/verdict.h"
+#include "prolog/ledger/ledger.h"
 #include "util/error.h"
 #include "util/site.h"
 
@@ -182,13 +183,6 @@ struct policy_audit {
     size_t nfindings;
 };
 
-/* An audit that was about a node, with any outcome. */
-struct policy_try {
-    const char *node;
-    uint64_t audit;
-    int64_t time;
-};
-
 /* A sign at the port, from data that root read; not SIGN_WAIT. */
 struct policy_sign {
     enum sign_kind kind;
@@ -242,16 +236,6 @@ struct policy_action {
     bool unsure;        /* not recorded as done */
 };
 
-struct policy_mute {
-    const char *link, *node; /* either may be NULL */
-    int64_t until;           /* 0: no end */
-};
-
-struct policy_reset {
-    const char *link; /* NULL: all */
-    uint64_t after;
-};
-
 /* Node states must be at least as new as the newest action. Audits may omit
  * links that no FAIL and no action of ours was about. Mutes and resets are made
  * by people, so there are few.
@@ -264,15 +248,16 @@ struct policy_input {
     size_t nnodes;
     const struct policy_audit *audit;
     size_t naudits;
-    const struct policy_try *tried;
+    const struct ledger_audit *tried; /* that were about a node, with any
+                                         outcome: id, node, begun */
     size_t ntried;
     const struct policy_sign *sign;
     size_t nsigns;
     const struct policy_action *action;
     size_t nactions;
-    const struct policy_mute *mute;
+    const struct ledger_mute *mute;
     size_t nmutes;
-    const struct policy_reset *reset;
+    const struct ledger_rebase *reset; /* link NULL: all */
     size_t nresets;
 };
 

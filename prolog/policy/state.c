@@ -101,10 +101,10 @@ uint64_t state_reset (const struct site_state *s, const char *link)
     uint64_t from = 0;
 
     for (size_t i = 0; i < s->in->nresets; i++) {
-        const struct policy_reset *r = &s->in->reset[i];
+        const struct ledger_rebase *r = &s->in->reset[i];
 
         if (!r->link || (link && !strcmp (r->link, link)))
-            from = larger (from, r->after + 1);
+            from = larger (from, (uint64_t)r->after + 1);
     }
     return from;
 }
@@ -112,11 +112,12 @@ uint64_t state_reset (const struct site_state *s, const char *link)
 static bool is_muted (const struct site_state *s, const struct track *t)
 {
     for (size_t i = 0; i < s->in->nmutes; i++) {
-        const struct policy_mute *m = &s->in->mute[i];
+        const struct ledger_mute *m = &s->in->mute[i];
+        bool link = m->link && *m->link, node = m->node && *m->node;
 
-        if ((m->until == 0 || m->until > s->in->now) && (m->link || m->node)
-            && (!m->link || !strcmp (m->link, t->link))
-            && (!m->node || !strcmp (m->node, t->host)))
+        if ((m->until == 0 || m->until > s->in->now) && (link || node)
+            && (!link || !strcmp (m->link, t->link))
+            && (!node || !strcmp (m->node, t->host)))
             return true;
     }
     return false;

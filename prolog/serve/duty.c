@@ -64,52 +64,19 @@ void service_log (const struct service *s, enum service_line kind,
     free (text);
 }
 
-enum verdict_status service_status (const json_t *obj, const char *key)
-{
-    for (int i = VERDICT_OK; i <= VERDICT_FAIL; i++)
-        if (!strcmp (json_text (obj, key),
-                     verdict_status_name ((enum verdict_status)i)))
-            return (enum verdict_status)i;
-    return VERDICT_UNKNOWN;
-}
-
-struct queue_audit *service_audits (const json_t *list)
-{
-    struct queue_audit *a = xcalloc (json_array_size (list), sizeof (*a));
-    const json_t *v;
-    size_t i;
-
-    json_array_foreach (list, i, v) {
-        a[i] = (struct queue_audit){
-            .id = json_int (v, "id", 0),
-            .begun = json_int (v, "begun", 0),
-            .result = json_int (v, "job", -1) >= 0,
-            .why = LEDGER_SEARCH,
-            .job = (uint64_t)json_int (v, "about", 0),
-            .uid = json_int (v, "uid", -1),
-        };
-        while (a[i].why > LEDGER_BY_HAND
-               && strcmp (json_text (v, "why"), ledger_why_name (a[i].why)))
-            a[i].why--;
-    }
-    return a;
-}
-
 int service_may_audit (const struct service *s, enum ledger_why reason,
                        struct error *err)
 {
     char why[QUEUE_WHY_MAX];
     int64_t now = clock_date ();
-    json_t *list = ledger_list (s->ledger, LEDGER_BEGUN, now - HOUR_S,
-                                now + HOUR_S, err);
-    struct queue_audit *audit = service_audits (list);
-    int rc = -1;
+    struct ledger_rows begun;
+    int rc = ledger_list (s->ledger, LEDGER_BEGUN, now - HOUR_S, now + HOUR_S,
+                          &begun, err);
 
-    if (list)
-        rc = queue_may (audit, json_array_size (list), reason,
-                        (size_t)s->site.audits_per_hour, now, why);
-    free (audit);
-    json_decref (list);
+    if (rc == 0)
+        rc = queue_may (begun.audit, begun.n, reason, (size_t)s->site.audits_per_hour,
+                        now, why);
+    ledger_clear (&begun);
     return rc;
 }
 
@@ -117,18 +84,18 @@ int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
                        struct error *err)
 {
     int64_t now = clock_date ();
-    json_t *faulty = ledger_faulty (ledger, now, err);
+    struct ledger_rows faulty;
     size_t n = 0;
 
-    if (!faulty)
+    if (ledger_faulty (ledger, now, &faulty, err) < 0)
         return -1;
     for (size_t i = 0; i < nodes->count; i++)
-        if (ledger_is_out (faulty, nodes->name[i], now))
+        if (ledger_is_out (&faulty, nodes->name[i], now))
             free (nodes->name[i]);
         else
             nodes->name[n++] = nodes->name[i];
     nodes->count = n;
-    json_decref (faulty);
+    ledger_clear (&faulty);
     return 0;
 }
 
@@ -178,30 +145,25 @@ int service_comment (struct service *s, uint64_t job, int64_t audit,
                      struct error *err)
 {
     char entry[COMMENT_ENTRY_MAX + 1];
+    struct ledger_result r;
     struct verdict *v;
     struct comment c;
-    json_t *result, *extent;
-    int rc = -1;
+    int64_t rc;
 
     if (!strcmp (s->site.action, "report"))
         return 0;
-    result = ledger_result (s->ledger, audit, err);
-    extent = result ? ledger_extent (s->ledger, audit, err) : NULL;
-    if (result && extent) {
-        v = ledger_verdict (result, s->fabric, false);
-        v->links = (size_t)json_int (extent, "links", 0);
-        v->rounds = (size_t)json_int (extent, "rounds", 0);
+    rc = ledger_result (s->ledger, audit, s->fabric, false, &r, err);
+    v = r.verdict;
+    if (rc == 0 && (rc = ledger_extent (s->ledger, audit, v, err)) == 0) {
         /* none that a limit outranks, or that is of another fabric */
         while (v->nfindings > 0 && (v->finding->level < v->status
                                     || v->finding->nsuspects == 0))
             v->nfindings--;
         comment_of_audit (&c, audit, v, s->fabric);
-        verdict_destroy (v);
         comment_format (&c, entry);
         rc = ledger_comment_add (s->ledger, clock_date (), job, 0, entry, err);
     }
-    json_decref (extent);
-    json_decref (result);
+    ledger_result_clear (&r);
     return rc < 0 ? -1 : 0;
 }
 
@@ -261,15 +223,21 @@ static bool is_made_of (const struct service *s, int64_t changes,
     return s->page.changes == changes && clock_ms () < s->page.due_ms
            && !memcmp (&s->page.snapshot, &s->snapshot, sizeof (s->snapshot))
            && json_equal (s->page.nodes, nodes)
-           && (s->news ? json_equal (s->page.news, s->news) : !s->page.news);
+           && s->page.news_made == s->news_made;
 }
 
 int duty_reports (struct service *s, struct error *err)
 {
     struct controller_nodes nodes;
     struct reports in = {
-        .site = &s->site, .ledger = s->ledger, .fabric = s->fabric,
-        .map = s->map, .node_of = s->node_of, .nodes = &nodes, .news = s->news,
+        .site = &s->site,
+        .ledger = s->ledger,
+        .fabric = s->fabric,
+        .map = s->map,
+        .node_of = s->node_of,
+        .nodes = &nodes,
+        .news = s->news.v,
+        .nnews = s->news.n,
     };
     int64_t changes;
     int rc = 0;
@@ -283,9 +251,8 @@ int duty_reports (struct service *s, struct error *err)
         && (rc = reports_tidy (&s->site, s->ledger, err)) == 0
         && (rc = reports_index (&in, err)) >= 0 && rc < 2) {
         json_decref (s->page.nodes);
-        json_decref (s->page.news);
         s->page.nodes = json_incref (nodes.rows);
-        s->page.news = json_deep_copy (s->news);
+        s->page.news_made = s->news_made;
         s->page.snapshot = s->snapshot;
         s->page.changes = changes;
         s->page.due_ms = clock_ms () + HOUR_S * INT64_C (1000);

@@ -31,6 +31,13 @@ struct wish {
     bool waits;     /* for a partner that resolves its link */
 };
 
+/* Notices, and their texts. */
+struct notices {
+    struct ledger_notice *v;
+    size_t n;
+};
+void notices_clear (struct notices *list);
+
 struct service {
     const char *conf;
     FILE *log;
@@ -53,10 +60,17 @@ struct service {
                                    known yet */
     int64_t reach_due_ms;       /* when it is learnt again */
 
-    json_t *trouble; /* what fails: {what: {since, words}}; NULL: nothing */
+    struct trouble { /* what fails, */
+        const char *what;
+        int64_t since_ms;
+        char *words;
+    } * trouble;
+    size_t ntroubles;
     bool decided;    /* the policy has, and these nodes were blocked: */
     size_t blocked[POLICY_BLOCKS];
-    json_t *news;    /* notices of its last decisions; NULL: none yet */
+    struct notices news; /* of its last decisions, */
+    bool has_news;       /* ... if there were any, */
+    int64_t news_made;   /* ... and how often they changed */
     pid_t telling;   /* runs NotifyProgram; 0: none */
     int64_t digest;  /* the week of the last one */
     bool cried;      /* the site was told of trouble without the ledger */
@@ -80,8 +94,9 @@ struct service {
     struct {
         int64_t changes;     /* of the ledger, */
         struct timespec snapshot;
-        json_t *nodes, *news; /* ... and what else the site's page was last made
+        json_t *nodes; /* ... and what else the site's page was last made
                                  of; NULL: it was not */
+        int64_t news_made;
         int64_t due_ms;      /* when it is made though nothing changed */
     } page;
     int64_t looked; /* when duty_sweep last searched for unresolved links */
@@ -108,12 +123,6 @@ enum service_line {
 void service_log (const struct service *s, enum service_line kind,
                   const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
-
-/* A status in the ledger's JSON; UNKNOWN if there is none. */
-enum verdict_status service_status (const json_t *obj, const char *key);
-
-/* Audits of a list from the ledger, for the queue; the caller frees them. */
-struct queue_audit *service_audits (const json_t *list);
 
 /* Whether another audit may begin for this reason; -1 with err. */
 int service_may_audit (const struct service *s, enum ledger_why reason,
@@ -175,6 +184,7 @@ int duty_publish (struct service *s, struct error *err);
 
 /* Note that something fails, or with words NULL that it works again. */
 void service_trouble (struct service *s, const char *what, const char *words);
+void service_trouble_clear (struct service *s);
 
 /* Enter for duty_notify that a node spoke out of turn in an audit; "": none. */
 int service_astray (struct service *s, const char *node, int64_t audit,
@@ -186,13 +196,13 @@ int service_astray (struct service *s, const char *node, int64_t audit,
 int duty_notify (struct service *s, struct error *err);
 
 /* The cables to tell of: the findings of level FAIL, or of messages that are lost
- * or delayed, that are the newest of a cable each, as {keys, event, words, link,
- * audit}; those between switches, and delays, if another audit confirms them,
- * since others' traffic looks like a slow cable for a while. Of host ends, too, if
- * `all`: these are told when a node is drained, or would be. NULL with err.
+ * or delayed, that are the newest of a cable each; those between switches, and
+ * delays, if another audit confirms them, since others' traffic looks like a slow
+ * cable for a while. Of host ends, too, if `all`: these are told when a node is
+ * drained, or would be. Return 0, or -1 with err; notices_clear in both cases.
  */
-json_t *service_cables (struct service *s, bool all, int64_t now,
-                        struct error *err);
+int service_cables (struct service *s, bool all, int64_t now,
+                    struct notices *cables, struct error *err);
 
 /* A cable of which one audit says such a thing, and no other one has confirmed it
  * or found it clean. Or audits found it slower by more than FailExcess and cannot
@@ -207,6 +217,10 @@ struct doubt {
 /* Fill doubt [links]. 0, or -1 with err. */
 int service_doubted (struct service *s, int64_t now, struct doubt *doubt,
                      struct error *err);
+
+/* When each link was last measured, or `never`; NULL with err; the caller frees it.
+ */
+int64_t *service_measured (struct service *s, int64_t never, struct error *err);
 
 /* When each link was last measured, as for a sweep (serve/sweep), which takes one
  * that is doubted for that ConfirmAfter later, and as long as it is doubted after

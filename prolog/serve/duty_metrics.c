@@ -85,11 +85,6 @@ static void put_label (const struct metrics *m, char before, const char *name,
  * What audits have found
  */
 
-static bool is_kind (const json_t *row, enum finding_kind kind)
-{
-    return !strcmp (json_text (row, "kind"), finding_kind_name (kind));
-}
-
 static void raise_level (enum verdict_status *level, enum verdict_status to)
 {
     if (to > *level)
@@ -99,86 +94,73 @@ static void raise_level (enum verdict_status *level, enum verdict_status to)
 /* Take what the newest audit of a link says of it. `alone`: all suspects of the
  * finding are of the link's host.
  */
-static void update_link_metrics (struct metrics_link *link, const json_t *row,
-                                 bool alone)
+static void update_link_metrics (struct metrics_link *link,
+                                 const struct ledger_link *row, bool alone)
 {
-    enum verdict_status level = service_status (row, "level");
-    const json_t *excess = json_object_get (row, "excess_ns");
-
     if (!link->measured)
-        *link = (struct metrics_link){
-            .measured = true,
-            .ended = json_int (row, "ended", 0),
-        };
-    if (json_int (row, "open", 0)) {
+        *link = (struct metrics_link){ .measured = true, .ended = row->ended };
+    if (row->open) {
         raise_level (&link->level, VERDICT_UNKNOWN);
         raise_level (&link->end, VERDICT_UNKNOWN);
     }
-    if (json_int (row, "finding", -1) < 0 || is_kind (row, FINDING_ROUTE))
+    if (row->finding < 0 || row->kind == FINDING_ROUTE)
         return;
-    raise_level (&link->end, alone || is_kind (row, FINDING_NODE)
-                                 ? level : VERDICT_UNKNOWN);
-    if (is_kind (row, FINDING_NODE) || level < link->level)
+    raise_level (&link->end, alone || row->kind == FINDING_NODE
+                                 ? row->level
+                                 : VERDICT_UNKNOWN);
+    if (row->kind == FINDING_NODE || row->level < link->level)
         return;
-    link->level = level;
-    link->suspects = json_int (row, "suspects", 0);
-    link->excess_ns = json_is_number (excess) ? json_number_value (excess)
-                                              : NAN;
+    link->level = row->level;
+    link->suspects = row->suspects;
+    link->excess_ns = row->excess_ns;
 }
 
-/* Whether rows are of one finding. */
-static bool same_finding (const json_t *a, const json_t *b)
+static const char *host_of_link_row (const struct fabric *f,
+                                     const struct ledger_link *row)
 {
-    return json_int (a, "audit", 0) == json_int (b, "audit", 0)
-           && json_int (a, "finding", -1) >= 0
-           && json_int (a, "finding", -1) == json_int (b, "finding", -1);
-}
-
-static const char *host_of_link_row (const struct fabric *f, const json_t *row)
-{
-    uint32_t link = fabric_find_link (f, json_text (row, "link"));
+    uint32_t link = fabric_find_link (f, row->link);
 
     return link == FABRIC_NONE ? NULL : fabric_network (f)->link[link].host;
 }
 
-/* Take rows[from .. end), which are of one finding or a link without any. */
-static void update_finding_metrics (struct metrics *m, const json_t *rows,
-                                    size_t from, size_t end)
+/* Take n rows, which are of one finding or a link without any. */
+static void update_finding_metrics (struct metrics *m,
+                                    const struct ledger_link *row, size_t n)
 {
     const struct fabric *f = m->s->fabric;
-    const json_t *first = json_array_get (rows, from);
-    const char *host = host_of_link_row (f, first);
-    bool alone = host && is_kind (first, FINDING_HOST_END)
-                 && json_int (first, "suspects", 0) == (int64_t)(end - from);
+    const char *host = host_of_link_row (f, row);
+    bool alone
+        = host && row->kind == FINDING_HOST_END && row->suspects == (int64_t)n;
 
-    for (size_t i = from; i < end && alone; i++) {
-        const char *other = host_of_link_row (f, json_array_get (rows, i));
+    for (size_t i = 0; i < n && alone; i++) {
+        const char *other = host_of_link_row (f, &row[i]);
 
         alone = other && !strcmp (host, other);
     }
-    for (size_t i = from; i < end; i++) {
-        const json_t *row = json_array_get (rows, i);
-        uint32_t link = fabric_find_link (f, json_text (row, "link"));
+    for (size_t i = 0; i < n; i++) {
+        uint32_t link = fabric_find_link (f, row[i].link);
 
         if (link != FABRIC_NONE)
-            update_link_metrics (&m->link[link], row, alone);
+            update_link_metrics (&m->link[link], &row[i], alone);
     }
 }
 
 static int take_links (struct metrics *m, struct error *err)
 {
-    json_t *rows = ledger_list (m->s->ledger, LEDGER_LINKS, 0, 0, err);
-    size_t n = json_array_size (rows), end;
+    struct ledger_rows rows;
+    int rc = ledger_list (m->s->ledger, LEDGER_LINKS, 0, 0, &rows, err);
 
-    for (size_t i = 0; i < n; i = end) {
-        for (end = i + 1; end < n
-                          && same_finding (json_array_get (rows, i),
-                                           json_array_get (rows, end));)
+    for (size_t i = 0, end; i < rows.n; i = end) {
+        const struct ledger_link *row = &rows.link[i];
+
+        for (end = i + 1; end < rows.n && row->finding >= 0
+                          && rows.link[end].audit == row->audit
+                          && rows.link[end].finding == row->finding;)
             end++;
-        update_finding_metrics (m, rows, i, end);
+        update_finding_metrics (m, row, end - i);
     }
-    json_decref (rows);
-    return rows ? 0 : -1;
+    ledger_clear (&rows);
+    return rc;
 }
 
 /*
@@ -432,23 +414,31 @@ static int put_audits (const struct metrics *m, struct error *err)
 {
     static const char *const results[]
         = { "OK", "WARN", "FAIL", "UNKNOWN", "none" };
-    json_t *totals = ledger_list (m->s->ledger, LEDGER_TOTALS, 0, 0, err);
-    int64_t ended;
-    int rc = totals ? ledger_succeeded (m->s->ledger, &ended, err) : -1;
+    enum { RESULTS = sizeof (results) / sizeof (results[0]) };
+    struct ledger_rows totals;
+    int64_t ended, n[RESULTS] = { 0 };
+    int rc = ledger_list (m->s->ledger, LEDGER_TOTALS, 0, 0, &totals, err) < 0
+                 ? -1
+                 : ledger_succeeded (m->s->ledger, &ended, err);
+
+    for (size_t i = 0; i < totals.n; i++)
+        for (size_t k = 0; k < RESULTS; k++)
+            if (!strcmp (totals.total[i].result, results[k]))
+                n[k] = totals.total[i].audits;
 
     if (rc >= 0) {
         write_metric_header (
             m, "pmm_audits_total", "counter",
             "Audits that ended, by result; none: it has none.");
-        for (size_t i = 0; i < sizeof (results) / sizeof (results[0]); i++)
+        for (size_t k = 0; k < RESULTS; k++)
             fprintf (m->fp, "pmm_audits_total{result=\"%s\"} %" PRId64 "\n",
-                     results[i], json_int (totals, results[i], 0));
+                     results[k], n[k]);
     }
     if (rc > 0)
         write_metric (m, "pmm_audit_last_success_timestamp_seconds",
                       "When the newest audit ended that is not UNKNOWN.",
                       (double)ended);
-    json_decref (totals);
+    ledger_clear (&totals);
     return rc < 0 ? -1 : 0;
 }
 
@@ -457,23 +447,23 @@ static int put_drains (const struct metrics *m, struct error *err)
     static const char *const causes[]
         = { "confirmed", "counter", "width", "speed" };
     enum { CAUSES = sizeof (causes) / sizeof (causes[0]) };
-    json_t *rows = ledger_list (m->s->ledger, LEDGER_ACTIONS, INT64_MAX, 0,
-                                err);
-    size_t n[CAUSES] = { 0 }, resumes = 0, i;
-    const json_t *row;
+    size_t n[CAUSES] = { 0 }, resumes = 0;
+    struct ledger_rows rows;
+    int rc
+        = ledger_list (m->s->ledger, LEDGER_ACTIONS, INT64_MAX, 0, &rows, err);
 
-    json_array_foreach (rows, i, row) {
-        const char *kind = json_text (row, "kind");
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct ledger_action *v = &rows.action[i];
 
-        if (json_int (row, "done", 0) == 0)
+        if (v->done < 0)
             continue;
-        resumes += !strcmp (kind, policy_kind_name (POLICY_RESUME));
+        resumes += !strcmp (v->kind, policy_kind_name (POLICY_RESUME));
         for (size_t k = 0; k < CAUSES; k++)
-            n[k] += !strcmp (kind, policy_kind_name (POLICY_DRAIN))
-                    && !strcmp (json_text (row, "cause"), causes[k]);
+            n[k] += !strcmp (v->kind, policy_kind_name (POLICY_DRAIN))
+                    && v->cause && !strcmp (v->cause, causes[k]);
     }
-    json_decref (rows);
-    if (!rows)
+    ledger_clear (&rows);
+    if (rc < 0)
         return -1;
     write_metric_header (
         m, "pmm_drains_total", "counter",
@@ -554,7 +544,7 @@ static int put_all (struct metrics *m, struct error *err)
                   (double)m->now);
     write_metric (m, "pmm_service_failing_duties",
                   "What the audit service does and cannot do now.",
-                  (double)json_object_size (s->trouble));
+                  (double)s->ntroubles);
     put_snapshot (m);
     if (s->decided)
         put_blocked (m);

@@ -48,160 +48,196 @@ enum {
  * What is new
  */
 
-/* A notice; takes ownership of keys, a list. node, link: NULL: none. */
-static json_t *notice_json (const char *event, json_t *keys, const char *words,
-                            const char *node, const char *link, int64_t audit)
+void notices_clear (struct notices *list)
 {
-    const char *next = words_after (event);
-    json_t *notice = xcheck (json_pack (
-        "{s:o, s:s, s:s*, s:s*, s:I}", "keys", keys, "event", event, "node",
-        node, "link", link, "audit", (json_int_t)audit));
-
-    json_put (notice, "words",
-              next ? json_sprintf ("%.900s; next: %s", words, next)
-                   : json_string (words));
-    return notice;
+    for (size_t i = 0; i < list->n; i++) {
+        hostlist_clear (&list->v[i].keys);
+        free ((char *)list->v[i].words);
+        free ((char *)list->v[i].node);
+        free ((char *)list->v[i].link);
+    }
+    free (list->v);
+    *list = (struct notices){ 0 };
 }
 
-/* A list of one key. */
-__attribute__ ((format (printf, 1, 2))) static json_t *
-key_json (const char *fmt, ...)
+/* One more key of a notice. */
+__attribute__ ((format (printf, 2, 3))) static void
+add_notice_key (struct ledger_notice *notice, const char *fmt, ...)
 {
+    struct hostlist *keys = &notice->keys;
     va_list ap;
     char *key;
-    json_t *keys;
 
     va_start (ap, fmt);
     key = xvasprintf (fmt, ap);
     va_end (ap);
-    keys = xcheck (json_pack ("[s]", text_clean (key)));
-    free (key);
-    return keys;
+    keys->name = xgrow (keys->name, keys->count, sizeof (*keys->name));
+    keys->name[keys->count++] = text_clean (key);
+}
+
+static char *copy_of (const char *s)
+{
+    return s ? xstrdup (s) : NULL;
+}
+
+/* A notice more; event is static; node, link NULL: none. */
+static struct ledger_notice *put_notice (struct notices *list,
+                                         const char *event, const char *words,
+                                         const char *node, const char *link,
+                                         int64_t audit)
+{
+    const char *next = words_after (event);
+    struct ledger_notice *v;
+
+    list->v = xgrow (list->v, list->n, sizeof (*list->v));
+    v = &list->v[list->n++];
+    *v = (struct ledger_notice){
+        .event = event,
+        .words
+        = next ? xasprintf ("%.900s; next: %s", words, next) : xstrdup (words),
+        .node = copy_of (node),
+        .link = copy_of (link),
+        .audit = audit,
+    };
+    return v;
 }
 
 void service_trouble (struct service *s, const char *what, const char *words)
 {
-    json_t *old = json_object_get (s->trouble, what);
+    struct trouble *t = s->trouble, *end = t + s->ntroubles;
 
-    if (!words)
-        json_object_del (s->trouble, what);
-    else {
-        if (!s->trouble)
-            s->trouble = xcheck (json_object ());
-        json_put (s->trouble, what,
-                  xcheck (json_pack ("{s:I, s:s}", "since",
-                                     (json_int_t)json_int (old, "since",
-                                                           clock_ms ()),
-                                     "words", words)));
+    while (t < end && strcmp (t->what, what))
+        t++;
+    if (t < end) {
+        free (t->words);
+        t->words = copy_of (words);
+        if (!words) {
+            memmove (t, t + 1, (size_t)(end - t - 1) * sizeof (*t));
+            s->ntroubles--;
+        }
     }
+    else if (words) {
+        s->trouble = xgrow (s->trouble, s->ntroubles, sizeof (*s->trouble));
+        s->trouble[s->ntroubles++]
+            = (struct trouble){ what, clock_ms (), xstrdup (words) };
+    }
+}
+
+void service_trouble_clear (struct service *s)
+{
+    for (size_t i = 0; i < s->ntroubles; i++)
+        free (s->trouble[i].words);
+    free (s->trouble);
 }
 
 int service_astray (struct service *s, const char *node, int64_t audit,
                     struct error *err)
 {
-    json_t *list = xcheck (json_array ());
-    char *words;
+    struct notices list = { 0 };
+    char words[WORDS];
     int rc;
 
     if (*node) {
-        words = xasprintf ("%s printed a result in audit %" PRId64 ", but "
-                           "another led: what runs there is not our probe",
-                           node, audit);
-        json_add (list, notice_json ("trouble", key_json ("astray:%s", node),
-                                     words, node, NULL, audit));
-        free (words);
+        snprintf (words, sizeof (words),
+                  "%s printed a result in audit %" PRId64 ", but "
+                  "another led: what runs there is not our probe",
+                  node, audit);
+        add_notice_key (put_notice (&list, "trouble", words, node, NULL, audit),
+                        "astray:%s", node);
     }
-    rc = ledger_notices (s->ledger, clock_date (), "astray:", list, err);
-    json_decref (list);
+    rc = ledger_notices (s->ledger, clock_date (), "astray:", list.v, list.n,
+                         err);
+    notices_clear (&list);
     return rc < 0 ? -1 : 0;
 }
 
 /* What has failed for some time. */
-static json_t *list_trouble (const struct service *s)
+static void list_trouble (const struct service *s, struct notices *list)
 {
-    json_t *list = xcheck (json_array ()), *v;
-    const char *what;
+    for (size_t i = 0; i < s->ntroubles; i++)
+        if (clock_ms () - s->trouble[i].since_ms >= TROUBLE_MS)
+            add_notice_key (put_notice (list, "trouble", s->trouble[i].words,
+                                        NULL, NULL, 0),
+                            "trouble:%s", s->trouble[i].what);
+}
 
-    json_object_foreach (s->trouble, what, v)
-        if (clock_ms () - json_int (v, "since", 0) >= TROUBLE_MS)
-            json_add (list, notice_json ("trouble",
-                                         key_json ("trouble:%s", what),
-                                         json_text (v, "words"), NULL, NULL,
-                                         0));
-    return list;
+static bool same_notices (const struct notices *a, const struct notices *b)
+{
+    size_t i = 0;
+
+    while (i < a->n && i < b->n && !strcmp (a->v[i].words, b->v[i].words)
+           && !strcmp (a->v[i].node, b->v[i].node))
+        i++;
+    return i == a->n && i == b->n;
 }
 
 void notify_decisions (struct service *s, const struct decisions *d)
 {
     bool told[POLICY_BLOCKS] = { false };
+    struct notices old = s->news;
     char words[WORDS];
 
     service_trouble (s, "stopped", d->stopped ? d->remark[0] : NULL);
     if (d->stopped)
         return;
-    json_decref (s->news);
-    s->news = xcheck (json_array ());
+    s->news = (struct notices){ 0 };
+    s->has_news = true;
     for (size_t i = 0; i < d->n; i++) {
         const struct decision *v = &d->v[i];
         bool each = v->block == POLICY_REPORTS || v->block == POLICY_BEFORE;
-        const char *block = policy_block_name (v->block);
+        struct ledger_notice *notice;
 
         if (v->block == POLICY_FREE || (!each && told[v->block]))
             continue;
         told[v->block] = true;
         snprintf (words, sizeof (words), "%s: %s", v->node, v->why);
-        json_add (s->news,
-                  notice_json (v->block == POLICY_REPORTS ? "would-drain"
-                                                          : "blocked",
-                               each ? key_json ("policy:%s:%s", block, v->node)
-                                    : key_json ("policy:%s", block),
-                               words, v->node, v->link, (int64_t)d->after));
+        notice = put_notice (
+            &s->news, v->block == POLICY_REPORTS ? "would-drain" : "blocked",
+            words, v->node, v->link, (int64_t)d->after);
+        add_notice_key (notice, "policy:%s%s%s", policy_block_name (v->block),
+                        each ? ":" : "", each ? v->node : "");
     }
+    s->news_made += !same_notices (&old, &s->news);
+    notices_clear (&old);
 }
 
 /* Drains and resumes of the last day. */
-static json_t *list_actions (struct service *s, int64_t now, struct error *err)
+static int list_actions (struct service *s, int64_t now, struct notices *list,
+                         struct error *err)
 {
-    json_t *rows = ledger_list (s->ledger, LEDGER_ACTIONS, ACTIONS, 0, err);
-    json_t *list = rows ? xcheck (json_array ()) : NULL;
+    static const enum policy_kind kinds[] = { POLICY_DRAIN, POLICY_RESUME };
+    struct ledger_rows rows;
+    int rc = ledger_list (s->ledger, LEDGER_ACTIONS, ACTIONS, 0, &rows, err);
     char words[WORDS];
 
-    for (size_t i = json_array_size (rows); i-- > 0;) {
-        const json_t *row = json_array_get (rows, i);
-        const char *kind = json_text (row, "kind");
-        const char *node = json_text (row, "node");
-        bool drain = !strcmp (kind, policy_kind_name (POLICY_DRAIN));
-        const char *why = json_text (row, drain ? "reason" : "why");
-        size_t ours = strlen (CONTROLLER_OURS);
+    for (size_t i = rows.n; i-- > 0;)
+        for (size_t k = 0; k < 2; k++) {
+            const struct ledger_action *v = &rows.action[i];
+            const char *kind = policy_kind_name (kinds[k]);
+            bool drain = kinds[k] == POLICY_DRAIN;
+            const char *why = drain ? v->reason : v->why;
+            size_t ours = strlen (CONTROLLER_OURS);
 
-        if (json_int (row, "done", 0) <= now - DAY_S
-            || (!drain && strcmp (kind, policy_kind_name (POLICY_RESUME))))
-            continue;
-        snprintf (words, sizeof (words), "%s was %s: %s", node,
-                  drain ? "drained" : "resumed",
-                  why + (strncmp (why, CONTROLLER_OURS, ours) ? 0 : ours));
-        json_add (list,
-                  notice_json (kind,
-                               key_json ("action:%" PRId64,
-                                         json_int (row, "id", 0)),
-                               words, node,
-                               json_string_value (
-                                   json_object_get (row, "link")),
-                               json_int (row, "after", 0)));
-    }
-    json_decref (rows);
-    return list;
+            if (v->done <= now - DAY_S || strcmp (v->kind, kind))
+                continue;
+            snprintf (words, sizeof (words), "%s was %s: %s", v->node,
+                      drain ? "drained" : "resumed",
+                      why + (strncmp (why, CONTROLLER_OURS, ours) ? 0 : ours));
+            add_notice_key (
+                put_notice (list, kind, words, v->node, v->link, v->after),
+                "action:%" PRId64, v->id);
+        }
+    ledger_clear (&rows);
+    return rc;
 }
 
-/* The row of this audit in a list; NULL: it has none. */
-static const json_t *audit_row (const json_t *rows, int64_t id)
+/* What this audit says of a link; NULL: nothing. */
+static const struct ledger_seen *seen_by (const struct ledger_rows *rows,
+                                          int64_t audit)
 {
-    const json_t *row;
-    size_t i;
-
-    json_array_foreach (rows, i, row)
-        if (json_int (row, "audit", 0) == id)
-            return row;
+    for (size_t i = 0; i < rows->n; i++)
+        if (rows->seen[i].audit == audit)
+            return &rows->seen[i];
     return NULL;
 }
 
@@ -218,101 +254,97 @@ struct link_fails {
 /* Find them among these audits, the newest first. As for a host end, none counts
  * that is older than ConfirmWithin. 0, or -1 with err.
  */
-static int find_fails (struct service *s, const json_t *audits,
+static int find_fails (struct service *s, const struct ledger_rows *audits,
                        const char *link, int64_t now, struct link_fails *f,
                        struct error *err)
 {
     int64_t within = now - s->site.confirm_within_ms / 1000, oldest;
-    size_t n = json_array_size (audits), end = 0;
-    json_t *found = NULL, *crossed = NULL;
-    const json_t *new = NULL;
+    struct ledger_rows found, crossed = { 0 };
+    const struct ledger_audit *new = NULL;
+    size_t end = 0;
+    int rc;
 
     *f = (struct link_fails){ 0 };
-    while (end < n && json_int (json_array_get (audits, end), "begun", 0)
-                          >= within)
+    while (end < audits->n && audits->audit[end].begun >= within)
         end++;
     if (end == 0)
         return 0;
-    oldest = json_int (json_array_get (audits, end - 1), "id", 0);
-    if ((found = ledger_found (s->ledger, oldest, link, err)))
-        crossed = ledger_link_audits (s->ledger, oldest, link, "", err);
-    for (size_t i = 0; crossed && i < end; i++) {
-        const json_t *row = json_array_get (audits, i);
-        int64_t id = json_int (row, "id", 0);
-        const json_t *seen = audit_row (found, id);
-        const json_t *crosses = audit_row (crossed, id);
-        const char *led = json_text (row, "leader");
+    oldest = audits->audit[end - 1].id;
+    if ((rc = ledger_found (s->ledger, oldest, link, &found, err)) == 0)
+        rc = ledger_link_audits (s->ledger, oldest, link, "", &crossed, err);
+    for (size_t i = 0; rc == 0 && i < end; i++) {
+        const struct ledger_audit *a = &audits->audit[i];
+        const struct ledger_seen *seen = seen_by (&found, a->id);
+        const struct ledger_seen *crosses = seen_by (&crossed, a->id);
 
-        if (!seen && crosses && !json_int (crosses, "open", 0))
+        if (!seen && crosses && !crosses->open)
             break; /* clean */
-        if (json_number_value (json_object_get (seen, "excess_ns"))
-            > s->site.fail_ns)
-            f->doubted_s = json_int (row, "begun", 0);
-        if (!seen || !json_int (seen, "fail", 0))
+        if (seen && seen->excess_ns > s->site.fail_ns)
+            f->doubted_s = a->begun;
+        if (!seen || !seen->fail)
             continue;
         f->times++;
-        f->first = id;
+        f->first = a->id;
         if (!new) {
-            new = row;
-            f->newest_s = json_int (row, "begun", 0);
+            new = a;
+            f->newest_s = a->begun;
         }
-        f->confirmed |= f->newest_s - json_int (row, "begun", 0)
+        f->confirmed |= f->newest_s - a->begun
                                 >= s->site.confirm_after_ms / 1000
-                        && *led && *json_text (new, "leader")
-                        && strcmp (led, json_text (new, "leader")) != 0;
+                        && a->leader && new->leader
+                        && strcmp (a->leader, new->leader) != 0;
     }
-    json_decref (found);
-    json_decref (crossed);
-    return crossed ? 0 : -1;
+    ledger_clear (&found);
+    ledger_clear (&crossed);
+    return rc;
 }
 
 /* Whether one audit is not enough to tell of such a finding: others' traffic
  * looks like a slow cable for a while.
  */
-static bool needs_two (const json_t *row)
+static bool needs_two (const struct ledger_link *row)
 {
-    const char *kind = json_text (row, "kind");
-
-    return !strcmp (json_text (row, "basis"), finding_basis_name (BASIS_SLOW))
-           || !strcmp (kind, finding_kind_name (FINDING_SWITCH_LINK))
-           || !strcmp (kind, finding_kind_name (FINDING_SWITCH));
+    return row->basis == BASIS_SLOW || row->kind == FINDING_SWITCH_LINK
+           || row->kind == FINDING_SWITCH;
 }
 
-/* The newest audits, if there are rows to compare with them. */
-static json_t *newest_audits_for_rows (struct service *s, json_t *rows,
-                                       struct error *err)
+/* Cables, and if there are any, the newest audits to compare with them. */
+static int read_fails (struct service *s, enum ledger_kind kind, int64_t from,
+                       struct ledger_rows *rows, struct ledger_rows *audits,
+                       struct error *err)
 {
-    return json_array_size (rows) > 0
-               ? ledger_list (s->ledger, LEDGER_AUDITS, AUDITS, 0, err)
-               : json_incref (rows);
+    *audits = (struct ledger_rows){ 0 };
+    if (ledger_list (s->ledger, kind, from, (int64_t)s->site.fail_ns, rows, err)
+        < 0)
+        return -1;
+    return rows->n > 0
+               ? ledger_list (s->ledger, LEDGER_AUDITS, AUDITS, 0, audits, err)
+               : 0;
 }
 
 int service_doubted (struct service *s, int64_t now, struct doubt *doubt,
                      struct error *err)
 {
-    json_t *rows = ledger_list (s->ledger, LEDGER_DOUBTS,
-                                now - s->site.confirm_within_ms / 1000,
-                                (int64_t)s->site.fail_ns, err);
-    json_t *audits = newest_audits_for_rows (s, rows, err);
-    int rc = audits ? 0 : -1;
-    const json_t *row;
-    size_t i;
+    struct ledger_rows rows, audits;
+    int rc = read_fails (s, LEDGER_DOUBTS,
+                         now - s->site.confirm_within_ms / 1000, &rows, &audits,
+                         err);
 
-    json_array_foreach (rows, i, row) {
-        uint32_t link = fabric_find_link (s->fabric, json_text (row, "link"));
+    for (size_t i = 0; i < rows.n && rc == 0; i++) {
+        uint32_t link = fabric_find_link (s->fabric, rows.link[i].link);
         struct link_fails f;
 
-        if (rc < 0 || link == FABRIC_NONE)
+        if (link == FABRIC_NONE)
             continue;
-        rc = find_fails (s, audits, json_text (row, "link"), now, &f, err);
+        rc = find_fails (s, &audits, rows.link[i].link, now, &f, err);
         if (rc == 0 && !f.confirmed)
             doubt[link] = (struct doubt){
                 .since = f.times > 0 ? f.newest_s : f.doubted_s,
                 .fails = f.times > 0,
             };
     }
-    json_decref (audits);
-    json_decref (rows);
+    ledger_clear (&audits);
+    ledger_clear (&rows);
     return rc;
 }
 
@@ -331,87 +363,61 @@ static char *cable_words (const struct service *s, const struct finding *x,
     return words;
 }
 
-/* The verdict of an audit; NULL with err. */
-static struct verdict *read_audit_verdict (struct service *s, int64_t audit,
-                                           struct error *err)
+int service_cables (struct service *s, bool all, int64_t now,
+                    struct notices *list, struct error *err)
 {
-    json_t *result = ledger_result (s->ledger, audit, err);
-    struct verdict *v = result ? ledger_verdict (result, s->fabric, false) : NULL;
+    struct ledger_result r = { .id = 0 };
+    struct ledger_notice *last = NULL;
+    struct ledger_rows rows, audits;
+    int64_t finding = -1;
+    int rc;
 
-    json_decref (result);
-    return v;
-}
-
-json_t *service_cables (struct service *s, bool all, int64_t now,
-                        struct error *err)
-{
-    json_t *rows = ledger_list (s->ledger, LEDGER_FAILS, 0, 0, err);
-    json_t *audits = newest_audits_for_rows (s, rows, err);
-    json_t *list = audits ? xcheck (json_array ()) : NULL, *last = NULL;
-    int64_t audit = 0, finding = -1;
-    struct verdict *v = NULL;
-    const json_t *row;
-    size_t i;
-
-    json_array_foreach (rows, i, row) {
-        const char *link = json_text (row, "link");
-        const json_t *excess = json_object_get (row, "excess_ns");
-        bool twice = needs_two (row);
+    *list = (struct notices){ 0 };
+    rc = read_fails (s, LEDGER_FAILS, 0, &rows, &audits, err);
+    for (size_t i = 0; i < rows.n && rc == 0; i++) {
+        const struct ledger_link *row = &rows.link[i];
         char words[WORDS], seen[80] = "", much[32] = "", *says;
         const struct finding *x;
         struct link_fails f;
-        json_t *key;
 
-        if (!list || (!all && !twice))
-            continue;
-        if (twice) {
-            if (find_fails (s, audits, link, now, &f, err) < 0) {
-                json_decref (list);
-                list = NULL;
-                continue;
-            }
-            if (!f.confirmed)
+        if (needs_two (row)) {
+            rc = find_fails (s, &audits, row->link, now, &f, err);
+            if (rc < 0 || !f.confirmed)
                 continue;
             snprintf (seen, sizeof (seen), ", as in %s since audit %" PRId64,
                       COUNTED ((uint64_t)f.times - 1, "more audit"), f.first);
         }
-        key = key_json ("cable:%s", link);
-        if (last && audit == json_int (row, "audit", 0)
-            && finding == json_int (row, "finding", -1)) {
-            json_array_extend (json_object_get (last, "keys"), key);
-            json_decref (key);
+        else if (!all)
+            continue;
+        if (last && r.id == row->audit && finding == row->finding) {
+            add_notice_key (last, "cable:%s", row->link);
             continue;
         }
-        finding = json_int (row, "finding", -1);
-        if (!v || audit != json_int (row, "audit", 0)) {
-            verdict_destroy (v);
-            audit = json_int (row, "audit", 0);
-            if (!(v = read_audit_verdict (s, audit, err))) {
-                json_decref (list);
-                list = NULL;
-            }
+        finding = row->finding;
+        if (r.id != row->audit) {
+            ledger_result_clear (&r);
+            rc = ledger_result (s->ledger, row->audit, s->fabric, false, &r,
+                                err);
         }
-        x = v && finding >= 0 && (size_t)finding < v->nfindings
-                ? &v->finding[finding] : NULL;
-        if (!x || x->nsuspects == 0) { /* its cable is gone */
-            last = NULL;
-            json_decref (key);
+        last = NULL;
+        x = rc == 0 && finding >= 0 && (size_t)finding < r.verdict->nfindings
+                ? &r.verdict->finding[finding]
+                : NULL;
+        if (!x || x->nsuspects == 0) /* its cable is gone */
             continue;
-        }
-        if (json_is_number (excess))
-            snprintf (much, sizeof (much), ", %+.0f ns",
-                      json_number_value (excess));
+        if (!isnan (row->excess_ns))
+            snprintf (much, sizeof (much), ", %+.0f ns", row->excess_ns);
         says = cable_words (s, x, all);
         snprintf (words, sizeof (words), "%s; audit %" PRId64 "%s%s", says,
-                  audit, seen, much);
+                  row->audit, seen, much);
         free (says);
-        last = notice_json ("cable", key, words, NULL, link, audit);
-        json_add (list, last);
+        last = put_notice (list, "cable", words, NULL, row->link, row->audit);
+        add_notice_key (last, "cable:%s", row->link);
     }
-    verdict_destroy (v);
-    json_decref (audits);
-    json_decref (rows);
-    return list;
+    ledger_result_clear (&r);
+    ledger_clear (&audits);
+    ledger_clear (&rows);
+    return rc;
 }
 
 /*
@@ -419,77 +425,74 @@ json_t *service_cables (struct service *s, bool all, int64_t now,
  */
 
 /* How many nodes notices of an event were about. */
-static size_t count_notice_nodes (const json_t *rows, const char *event)
+static size_t count_notice_nodes (const struct ledger_rows *rows,
+                                  const char *event)
 {
-    json_t *nodes = xcheck (json_object ());
-    const json_t *row;
-    size_t i, n;
+    const char **name = xarray (rows->n, sizeof (*name));
+    size_t n = 0;
 
-    json_array_foreach (rows, i, row)
-        if (!strcmp (json_text (row, "event"), event))
-            json_put (nodes, json_text (row, "node"), json_true ());
-    n = json_object_size (nodes);
-    json_decref (nodes);
+    for (size_t i = 0; i < rows->n; i++)
+        if (!strcmp (rows->notice[i].event, event))
+            name[n++] = rows->notice[i].node ? rows->notice[i].node : "";
+    n = text_unique (name, n);
+    free (name);
     return n;
 }
 
-static void write_digest (const json_t *rows, const json_t *audits,
-                          const json_t *cables, FILE *fp)
+static void write_digest (const struct ledger_rows *rows, size_t audits,
+                          const struct notices *cables, FILE *fp)
 {
-    size_t n = json_array_size (cables);
-
-    fprintf (fp, "the last 7 days: %s",
-             COUNTED (json_array_size (audits), "audit"));
+    fprintf (fp, "the last 7 days: %s", COUNTED (audits, "audit"));
     fprintf (fp, ", drained %zu, resumed %zu, would have drained %zu",
              count_notice_nodes (rows, "drain"),
              count_notice_nodes (rows, "resume"),
              count_notice_nodes (rows, "would-drain"));
-    fprintf (fp, "; %s to look at", COUNTED (n, "cable"));
-    for (size_t i = 0; i < n && i < SHOWN; i++)
-        fprintf (fp, "%s%s", i ? "; " : ": ",
-                 json_text (json_array_get (cables, i), "words"));
-    if (n > SHOWN)
+    fprintf (fp, "; %s to look at", COUNTED (cables->n, "cable"));
+    for (size_t i = 0; i < cables->n && i < SHOWN; i++)
+        fprintf (fp, "%s%s", i ? "; " : ": ", cables->v[i].words);
+    if (cables->n > SHOWN)
         fputs ("; ...", fp);
 }
 
 /* This week's digest. */
-static json_t *list_digest (struct service *s, int64_t week, int64_t now,
-                            struct error *err)
+static int list_digest (struct service *s, int64_t week, int64_t now,
+                        struct notices *list, struct error *err)
 {
-    json_t *rows = ledger_list (s->ledger, LEDGER_NOTICES, now - WEEK_S, 0,
-                                err);
-    json_t *audits = rows ? ledger_list (s->ledger, LEDGER_BEGUN, now - WEEK_S,
-                                         now, err)
-                          : NULL;
-    json_t *cables = audits ? service_cables (s, true, now, err) : NULL;
-    json_t *list = NULL;
+    struct ledger_rows rows, audits = { 0 };
+    struct notices cables = { 0 };
     char *words = NULL;
     size_t size;
     FILE *fp;
+    int rc
+        = ledger_list (s->ledger, LEDGER_NOTICES, now - WEEK_S, 0, &rows, err)
+                      < 0
+                  || ledger_list (s->ledger, LEDGER_BEGUN, now - WEEK_S, now,
+                                  &audits, err)
+                         < 0
+              ? -1
+              : service_cables (s, true, now, &cables, err);
 
-    if (cables) {
+    if (rc == 0) {
         fp = xcheck (open_memstream (&words, &size));
-        write_digest (rows, audits, cables, fp);
+        write_digest (&rows, audits.n, &cables, fp);
         xcheck (fclose (fp) == 0 ? words : NULL);
-        list = xcheck (json_pack (
-            "[o]", notice_json ("digest",
-                                key_json ("digest:%" PRId64, week),
-                                words, NULL, NULL, 0)));
+        add_notice_key (put_notice (list, "digest", words, NULL, NULL, 0),
+                        "digest:%" PRId64, week);
         free (words);
     }
-    json_decref (rows);
-    json_decref (audits);
-    json_decref (cables);
-    return list;
+    notices_clear (&cables);
+    ledger_clear (&rows);
+    ledger_clear (&audits);
+    return rc;
 }
 
-/* Enter the notices of a class, and drop the list. */
-static int record_notices (struct service *s, const char *class_is,
-                           json_t *list, int64_t now, struct error *err)
+/* Enter the notices of a class if they could be listed, and drop the list. */
+static int record_notices (struct service *s, const char *class_is, int rc,
+                           struct notices *list, int64_t now, struct error *err)
 {
-    int rc = list ? ledger_notices (s->ledger, now, class_is, list, err) : -1;
-
-    json_decref (list);
+    if (rc == 0)
+        rc = ledger_notices (s->ledger, now, class_is, list->v, list->n, err);
+    notices_clear (list);
     return rc;
 }
 
@@ -497,21 +500,27 @@ static int record_notices (struct service *s, const char *class_is,
 static int enter_all (struct service *s, struct error *err)
 {
     int64_t now = clock_date (), week = (now - MONDAY_S) / WEEK_S;
+    struct notices list = { 0 };
 
-    if (record_notices (s, "trouble:", list_trouble (s), now, err) < 0
-        || record_notices (s, "action:", list_actions (s, now, err), now, err)
+    list_trouble (s, &list);
+    if (record_notices (s, "trouble:", 0, &list, now, err) < 0
+        || record_notices (s, "action:", list_actions (s, now, &list, err),
+                           &list, now, err)
                < 0
-        || (s->news
-            && ledger_notices (s->ledger, now, "policy:", s->news, err) < 0))
+        || (s->has_news
+            && ledger_notices (s->ledger, now, "policy:", s->news.v, s->news.n,
+                               err)
+                   < 0))
         return -1;
     if (!s->fabric)
         return 0;
-    if (record_notices (s, "cable:", service_cables (s, false, now, err), now,
-                        err)
+    if (record_notices (s, "cable:", service_cables (s, false, now, &list, err),
+                        &list, now, err)
             < 0
         || (week != s->digest
-            && record_notices (s, "digest:", list_digest (s, week, now, err),
-                               now, err)
+            && record_notices (
+                   s, "digest:", list_digest (s, week, now, &list, err), &list,
+                   now, err)
                    < 0))
         return -1;
     s->digest = week;
@@ -631,29 +640,41 @@ static int check_program (const char *path, struct error *err)
                                    "chmod 755 it", path);
 }
 
+/* A text or number that may be missing. */
+static json_t *text_json (const char *s)
+{
+    return s ? json_string (s) : json_null ();
+}
+
+static json_t *id_json (int64_t id)
+{
+    return id > 0 ? json_integer (id) : json_null ();
+}
+
 /* Start the program for a notice. */
-static int start_notify_program (struct service *s, const json_t *notice,
-                                 int lock, struct error *err)
+static int start_notify_program (struct service *s,
+                                 const struct ledger_notice *v, int lock,
+                                 struct error *err)
 {
     struct telling t = {
-        .id = json_int (notice, "id", 0),
+        .id = v->id,
         .path = s->site.notify_program,
-        .event = (char *)json_text (notice, "event"),
+        .event = (char *)v->event,
     };
-    static const char *const keys[]
-        = { "id", "event", "words", "node", "link", "audit", "time" };
     json_t *json;
 
     if (check_program (t.path, err) < 0)
         return -1;
+    t.words = text_clean (xstrdup (v->words));
     json = xcheck (json_file ("pmm-event", NULL));
-    for (size_t i = 0; i < sizeof (keys) / sizeof (keys[0]); i++) {
-        json_t *v = json_object_get (notice, keys[i]);
-
-        json_put (json, keys[i], v ? json_incref (v) : json_null ());
-    }
-    t.words = text_clean (xstrdup (json_text (notice, "words")));
+    json_put (json, "id", id_json (v->id));
+    json_put (json, "event", json_string (v->event));
     json_put (json, "words", json_string (t.words));
+    json_put (json, "node", text_json (v->node));
+    json_put (json, "link", text_json (v->link));
+    json_put (json, "audit",
+              v->id > 0 ? id_json (v->audit) : json_integer (v->audit));
+    json_put (json, "time", id_json (v->time));
     t.json = xcheck (json_dumps (json, JSON_COMPACT | JSON_ENSURE_ASCII));
     if ((s->telling = fork ()) == 0)
         run_notify_child (&t, lock);
@@ -671,10 +692,9 @@ static int record_notify_result (struct service *s, int lock, struct error *err)
 {
     char record[WORDS + 32], killed[] = "it was killed", *how;
     ssize_t len = pread (lock, record, sizeof (record) - 1, 0);
+    struct ledger_rows rows;
     int64_t id;
-    json_t *rows;
-    const json_t *row;
-    int rc = 0;
+    int rc;
 
     if (len <= 0)
         return 0;
@@ -682,42 +702,41 @@ static int record_notify_result (struct service *s, int lock, struct error *err)
     record[strcspn (record, "\n")] = '\0';
     id = strtoll (record, &how, 10);
     how = *how == ' ' ? how + 1 : killed;
-    rows = ledger_list (s->ledger, LEDGER_UNTOLD, 0, 1, err);
-    row = json_array_get (rows, 0);
-    if (!rows)
-        return -1;
-    if (row && json_int (row, "id", 0) == id) {
+    rc = ledger_list (s->ledger, LEDGER_UNTOLD, 0, 1, &rows, err);
+    if (rows.n > 0 && rows.notice->id == id) {
         if (*how)
             service_log (s, LINE_NOTIFY, "NotifyProgram for %s (%s): %s",
-                         json_text (row, "event"), json_text (row, "words"),
+                         rows.notice->event, rows.notice->words,
                          text_clean (how));
         rc = ledger_told (s->ledger, id, how, err);
     }
-    json_decref (rows);
+    ledger_clear (&rows);
     return rc;
 }
 
 /* Tell the oldest notice. */
 static int send_oldest_notice (struct service *s, int lock, struct error *err)
 {
-    json_t *rows = ledger_list (s->ledger, LEDGER_UNTOLD, 0, 1, err);
-    const json_t *row = json_array_get (rows, 0);
-    int rc = !rows ? -1 : row ? start_notify_program (s, row, lock, err) : 0;
+    struct ledger_rows rows;
+    int rc = ledger_list (s->ledger, LEDGER_UNTOLD, 0, 1, &rows, err);
 
-    json_decref (rows);
+    if (rows.n > 0)
+        rc = start_notify_program (s, rows.notice, lock, err);
+    ledger_clear (&rows);
     return rc;
 }
 
 /* The ledger does not work: tell what has failed, once. */
 static void log_notify_failure (struct service *s, int lock)
 {
-    json_t *list = list_trouble (s);
-    const json_t *first = json_array_get (list, 0);
+    struct notices list = { 0 };
     struct error err;
 
-    if (first && !s->cried && start_notify_program (s, first, lock, &err) == 0)
+    list_trouble (s, &list);
+    if (list.n > 0 && !s->cried
+        && start_notify_program (s, list.v, lock, &err) == 0)
         s->cried = true;
-    json_decref (list);
+    notices_clear (&list);
 }
 
 int duty_notify (struct service *s, struct error *err)

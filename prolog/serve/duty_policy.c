@@ -15,7 +15,6 @@
 #include "prolog/audit/partners.h"
 #include "util/alloc.h"
 #include "util/clock.h"
-#include "util/json.h"
 #include "util/text.h"
 
 enum {
@@ -126,25 +125,25 @@ static struct wish *find_due (const struct service *s, enum ledger_why why,
     return due;
 }
 
-/* Find the nodes and the leader of the audit to confirm: names borrowed from
- * *row. None if the audit is no longer in the ledger.
+/* Find the nodes and the leader of the audit to confirm: names borrowed from the
+ * rows. None if the audit is no longer in the ledger.
  */
 static int find_former (struct ledger *ledger, const struct wish *w,
                         struct hostlist *former, const char **leader,
-                        json_t **row, struct error *err)
+                        struct ledger_rows *rows, struct error *err)
 {
-    const json_t *hosts, *host;
-
     *leader = NULL;
+    *rows = (struct ledger_rows){ 0 };
     if (w->why != LEDGER_CONFIRM)
         return 0;
-    if (!(*row = ledger_audit (ledger, (int64_t)w->audit, err)))
-        return errno == ENOENT ? 0 : -1;
-    hosts = json_object_get (*row, "hosts");
-    former->name = xarray (json_array_size (hosts), sizeof (*former->name));
-    json_array_foreach (hosts, former->count, host)
-        former->name[former->count] = (char *)json_text (host, "host");
-    *leader = json_string_value (json_object_get (*row, "leader"));
+    if (ledger_list (ledger, LEDGER_HOSTS, (int64_t)w->audit, 0, rows, err) < 0)
+        return -1;
+    former->name = xarray (rows->n, sizeof (*former->name));
+    for (size_t i = 0; i < rows->n; i++) {
+        former->name[former->count++] = (char *)rows->host[i].host;
+        if (rows->host[i].led)
+            *leader = rows->host[i].host;
+    }
     return 0;
 }
 
@@ -168,8 +167,8 @@ static int confirm_wish (struct service *s, struct wish *w,
         .turn = (uint64_t)now / RETRY_S,
     };
     const char *before, *alike = NULL;
-    json_t *row = NULL;
-    int rc = find_former (s->ledger, w, &former, &before, &row, err);
+    struct ledger_rows rows;
+    int rc = find_former (s->ledger, w, &former, &before, &rows, err);
 
     if (rc == 0)
         nodes.count += (size_t)partners_choose (s->fabric, s->node_of, &wish,
@@ -194,7 +193,7 @@ static int confirm_wish (struct service *s, struct wish *w,
     else
         w->held = now + (nodes.count > 1 ? RETRY_S : SOON_S);
     free (former.name);
-    json_decref (row);
+    ledger_clear (&rows);
     return rc;
 }
 

@@ -22,7 +22,6 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/file.h"
-#include "util/json.h"
 #include "util/text.h"
 
 /* A publication, and the texts that it points to. */
@@ -35,7 +34,8 @@ struct publication {
     uint32_t *at;            /* [link] of a host link the node; FABRIC_NONE */
     struct cache_port *port; /* [endpoint] */
     size_t nports;
-    json_t *result;          /* list of results, which own the sentences */
+    char **says; /* [nsays] sentences of the nodes */
+    size_t nsays;
 };
 
 static uint32_t find_published_node (const struct publication *w,
@@ -54,7 +54,6 @@ static void start_publication (struct publication *w, const struct fabric *f,
     w->name = xarray (f->nendpoints, sizeof (*w->name));
     w->port = xcalloc (f->nendpoints, sizeof (*w->port));
     w->at = xarray (f->nlinks, sizeof (*w->at));
-    w->result = xcheck (json_array ());
     for (size_t i = 0; i < f->nendpoints; i++)
         w->name[i] = node_of[i];
     w->n = w->known = text_unique (w->name, f->nendpoints);
@@ -112,10 +111,9 @@ static void keep_published_ports (struct publication *w, const char *path,
 }
 
 /* The node at a host link; FABRIC_NONE: none. */
-static uint32_t node_at_host_link (const struct publication *w,
-                                   const json_t *obj, const char *key)
+static uint32_t node_at_host_link (const struct publication *w, const char *id)
 {
-    uint32_t link = fabric_find_link (w->f, json_text (obj, key));
+    uint32_t link = fabric_find_link (w->f, id);
 
     return link == FABRIC_NONE ? FABRIC_NONE : w->at[link];
 }
@@ -136,23 +134,21 @@ static void set_node_level (struct publication *w, uint32_t node,
 }
 
 /* If the suspects belong to several nodes, each of these is UNKNOWN. */
-static void set_finding_levels (struct publication *w, const json_t *finding,
-                                const char *says, uint64_t audit)
+static void set_finding_levels (struct publication *w, const struct finding *x,
+                                const struct ledger_suspect *v, size_t n,
+                                uint64_t audit)
 {
-    const json_t *suspects = json_object_get (finding, "suspects");
-    enum verdict_status level = service_status (finding, "level");
-    uint32_t first = node_at_host_link (w, json_array_get (suspects, 0), "id");
-    size_t i;
-    json_t *v;
+    uint32_t first = n > 0 ? node_at_host_link (w, v->id) : FABRIC_NONE;
+    enum verdict_status level = x->level;
+    char *says = words_finding (x, w->f);
 
-    if (strcmp (json_text (finding, "kind"),
-                finding_kind_name (FINDING_HOST_END)))
-        return;
-    json_array_foreach (suspects, i, v)
-        if (first == FABRIC_NONE || node_at_host_link (w, v, "id") != first)
+    w->says = xgrow (w->says, w->nsays, sizeof (*w->says));
+    w->says[w->nsays++] = says;
+    for (size_t i = 0; i < n; i++)
+        if (first == FABRIC_NONE || node_at_host_link (w, v[i].id) != first)
             level = VERDICT_UNKNOWN;
-    json_array_foreach (suspects, i, v)
-        set_node_level (w, node_at_host_link (w, v, "id"), audit, level, says);
+    for (size_t i = 0; i < n; i++)
+        set_node_level (w, node_at_host_link (w, v[i].id), audit, level, says);
 }
 
 /* Set the levels of the nodes whose newest audit this is. */
@@ -160,62 +156,47 @@ static int take_audit (struct publication *w, struct ledger *ledger,
                        uint64_t audit, struct error *err)
 {
     static const char untold[] = "the audit could not tell";
-    json_t *result = ledger_result (ledger, (int64_t)audit, err);
-    const json_t *findings = json_object_get (result, "findings");
-    const json_t *open = json_object_get (result, "not_judged");
-    bool none = service_status (result, "status") == VERDICT_UNKNOWN
-                && json_array_size (findings) + json_array_size (open) == 0;
-    struct verdict *verdict;
-    size_t i;
-    json_t *v;
+    struct ledger_result r;
+    int rc = ledger_result (ledger, (int64_t)audit, w->f, true, &r, err);
+    bool none = r.status >= VERDICT_UNKNOWN && r.status != VERDICT_FAIL
+                && r.verdict->nfindings + r.open.n == 0;
 
-    if (!result)
-        return -1;
-    json_add (w->result, result);
-    for (size_t k = 0; k < w->known; k++)
+    for (size_t k = 0; k < w->known && rc == 0; k++)
         if (w->node[k].audit == audit) {
-            w->node[k].time = json_int (result, "ended", 0);
+            w->node[k].time = r.ended;
             w->node[k].level = none ? VERDICT_UNKNOWN : VERDICT_OK;
             w->node[k].sentence = none ? untold : "no fault at its end";
         }
-    verdict = ledger_verdict (result, w->f, true);
-    json_array_foreach (findings, i, v) {
-        char *says = words_finding (&verdict->finding[i], w->f);
+    for (size_t i = 0, n; i < r.verdict->nfindings && rc == 0; i++) {
+        const struct ledger_suspect *s = ledger_suspects (&r, i, &n);
 
-        json_put (v, "says", json_string (says));
-        set_finding_levels (w, v, json_text (v, "says"), audit);
-        free (says);
+        if (r.verdict->finding[i].kind == FINDING_HOST_END)
+            set_finding_levels (w, &r.verdict->finding[i], s, n, audit);
     }
-    verdict_destroy (verdict);
-    json_array_foreach (open, i, v) set_node_level (
-        w, node_at_host_link (w, v, "link"), audit, VERDICT_UNKNOWN, untold);
-    return 0;
+    for (size_t i = 0; i < r.open.n && rc == 0; i++)
+        set_node_level (w, node_at_host_link (w, r.open.link[i].link), audit,
+                        VERDICT_UNKNOWN, untold);
+    ledger_result_clear (&r);
+    return rc;
 }
 
 /* Audit by audit: the list is sorted by audit. */
 static int take_audits (struct publication *w, struct ledger *ledger,
                         struct error *err)
 {
-    json_t *list = ledger_list (ledger, LEDGER_NEWEST, 0, 0, err);
-    int rc = list ? 0 : -1;
-    int64_t last = 0;
-    size_t i;
-    json_t *v;
+    struct ledger_rows rows;
+    int rc = ledger_list (ledger, LEDGER_NEWEST, 0, 0, &rows, err);
 
-    json_array_foreach (list, i, v) {
-        uint32_t node = node_at_host_link (w, v, "link");
+    for (size_t i = 0; i < rows.n; i++) {
+        uint32_t node = node_at_host_link (w, rows.link[i].link);
 
         if (node != FABRIC_NONE)
-            w->node[node].audit = (uint64_t)json_int (v, "audit", 0);
+            w->node[node].audit = (uint64_t)rows.link[i].audit;
     }
-    json_array_foreach (list, i, v) {
-        int64_t audit = json_int (v, "audit", 0);
-
-        if (rc == 0 && audit != last)
-            rc = take_audit (w, ledger, (uint64_t)audit, err);
-        last = audit;
-    }
-    json_decref (list);
+    for (size_t i = 0; i < rows.n && rc == 0; i++)
+        if (i == 0 || rows.link[i].audit != rows.link[i - 1].audit)
+            rc = take_audit (w, ledger, (uint64_t)rows.link[i].audit, err);
+    ledger_clear (&rows);
     return rc;
 }
 
@@ -241,6 +222,8 @@ int duty_publish (struct service *s, struct error *err)
     free (w.node);
     free (w.at);
     free (w.port);
-    json_decref (w.result);
+    for (size_t i = 0; i < w.nsays; i++)
+        free (w.says[i]);
+    free (w.says);
     return rc;
 }

@@ -22,7 +22,6 @@
 #include "prolog/audit/audit.h"
 #include "util/alloc.h"
 #include "util/clock.h"
-#include "util/json.h"
 #include "util/text.h"
 
 enum {
@@ -150,7 +149,7 @@ static struct queue_host *find_queue_hosts (struct service *s, size_t *n,
                                             struct error *err)
 {
     const struct fabric *f = s->fabric;
-    json_t *ages = ledger_list (s->ledger, LEDGER_AGES, 0, 0, err);
+    int64_t *ages = service_measured (s, INT64_MIN, err); /* of links */
     struct queue_host *host;
     const char **name;
     uint32_t *subnets; /* of a node, as bits */
@@ -169,9 +168,7 @@ static struct queue_host *find_queue_hosts (struct service *s, size_t *n,
         const struct fabric_port *port = &f->port[f->endpoint[i].port];
         uint32_t link = port->link;
         size_t at = (size_t)(text_find (name, *n, s->node_of[i]) - name);
-        int64_t time = link == FABRIC_NONE
-                           ? INT64_MIN
-                           : json_int (ages, f->link[link].id, INT64_MIN);
+        int64_t time = link == FABRIC_NONE ? INT64_MIN : ages[link];
 
         host[at].pair |= subnets[at] >> port->subnet & 1;
         subnets[at] |= 1U << port->subnet;
@@ -180,26 +177,27 @@ static struct queue_host *find_queue_hosts (struct service *s, size_t *n,
     }
     free (name);
     free (subnets);
-    json_decref (ages);
+    free (ages);
     return host;
 }
 
 static int decide_queue (struct service *s, const struct hostlist *idle,
                          int64_t now, struct error *err)
 {
-    json_t *list = ledger_list (s->ledger, LEDGER_AUDITS, AUDITS_MAX, 0, err);
-    struct queue_audit *audit = service_audits (list);
+    struct ledger_rows list;
+    int listed
+        = ledger_list (s->ledger, LEDGER_AUDITS, AUDITS_MAX, 0, &list, err);
     struct queue_input in = { .now = now,
                               .site = &s->site,
                               .spool = &s->ended,
-                              .audit = audit,
-                              .naudits = json_array_size (list),
+                              .audit = list.audit,
+                              .naudits = list.n,
                               .idle = idle };
     struct queue_host *host = NULL;
     struct queue_plan plan;
     int rc = -1;
 
-    if (list && (host = find_queue_hosts (s, &in.nhosts, err))) {
+    if (listed == 0 && (host = find_queue_hosts (s, &in.nhosts, err))) {
         in.host = host;
         queue_decide (&plan, &in);
         if (*plan.full && strcmp (plan.full, s->full))
@@ -207,12 +205,11 @@ static int decide_queue (struct service *s, const struct hostlist *idle,
                          plan.full);
         strcpy (s->full, plan.full);
         rc = execute_queue_plan (s, &s->ended, &plan,
-                                 in.naudits ? audit[0].id : 0, err);
+                                 list.n > 0 ? list.audit->id : 0, err);
         queue_clear (&plan);
     }
     free (host);
-    free (audit);
-    json_decref (list);
+    ledger_clear (&list);
     return rc;
 }
 

@@ -24,7 +24,6 @@
 #include "prolog/serve/sweep.h"
 #include "util/alloc.h"
 #include "util/clock.h"
-#include "util/json.h"
 
 enum { OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };
 
@@ -37,42 +36,61 @@ static int find_idle_endpoints (struct service *s, int64_t now,
     const struct fabric *f = s->fabric;
     const char **name = xcalloc (f->nendpoints, sizeof (*name));
     struct hostlist idle = { 0 };
-    json_t *silent = NULL;
+    struct ledger_rows silent = { 0 };
     size_t n = 0;
     int rc = -1;
 
     if (controller_idle (&idle, s->site.audit_partition, err) == 0
         && service_leave_out (s->ledger, &idle, err) == 0
-        && (silent = ledger_list (s->ledger, LEDGER_SILENT, now - SILENT_S, 0,
-                                  err))) {
+        && ledger_list (s->ledger, LEDGER_SILENT, now - SILENT_S, 0, &silent,
+                        err)
+               == 0) {
         for (size_t i = 0; i < f->nendpoints; i++)
             if (hostlist_has (&idle, s->node_of[i])
-                && !json_object_get (silent,
-                                     f->host[f->endpoint[i].host].name)
+                && !ledger_has_host (&silent, f->host[f->endpoint[i].host].name)
                 && !service_just_left (s, s->node_of[i]))
                 name[n++] = f->endpoint[i].name;
         rc = n < 2 ? 0 : (*ps = fabric_pathset (f, name, n, err)) ? 1 : -1;
     }
-    json_decref (silent);
+    ledger_clear (&silent);
     hostlist_clear (&idle);
     free (name);
     return rc;
 }
 
+int64_t *service_measured (struct service *s, int64_t never, struct error *err)
+{
+    struct ledger_rows rows;
+    int rc = ledger_list (s->ledger, LEDGER_AGES, 0, 0, &rows, err);
+    size_t n = s->fabric->nlinks;
+    int64_t *measured = rc < 0 ? NULL : xarray (n, sizeof (*measured));
+
+    for (size_t i = 0; i < n && measured; i++)
+        measured[i] = never;
+    for (size_t i = 0; i < rows.n; i++) {
+        uint32_t link = fabric_find_link (s->fabric, rows.link[i].link);
+
+        if (link != FABRIC_NONE)
+            measured[link] = rows.link[i].ended;
+    }
+    ledger_clear (&rows);
+    return measured;
+}
+
 int64_t *service_ages (struct service *s, int64_t now, struct error *err)
 {
-    json_t *ages = ledger_list (s->ledger, LEDGER_AGES, 0, 0, err);
+    int64_t *measured = service_measured (s, SWEEP_NEVER, err);
     size_t n = s->fabric->nlinks;
     struct doubt *doubt = xcalloc (n, sizeof (*doubt));
-    int64_t *measured = NULL;
     bool any = false; /* is due that FAILs */
 
-    if (ages && service_doubted (s, now, doubt, err) == 0)
-        measured = xarray (n, sizeof (*measured));
+    if (measured && service_doubted (s, now, doubt, err) < 0) {
+        free (measured);
+        measured = NULL;
+    }
     for (size_t i = 0; i < n && measured; i++) {
         int64_t wait = s->site.confirm_after_ms / 1000;
 
-        measured[i] = json_int (ages, s->fabric->link[i].id, SWEEP_NEVER);
         if (doubt[i].since == 0)
             continue;
         if (measured[i] > doubt[i].since + wait)
@@ -84,7 +102,6 @@ int64_t *service_ages (struct service *s, int64_t now, struct error *err)
     for (size_t i = 0; i < n && measured; i++)
         if (doubt[i].since > 0 && doubt[i].fails == any)
             measured[i] = SWEEP_DOUBTED;
-    json_decref (ages);
     free (doubt);
     return measured;
 }

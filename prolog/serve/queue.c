@@ -78,18 +78,18 @@ set_queue_answer (struct queue_answer *a, enum queue_fate fate, const char *fmt,
 /* Among the audits begun for a record, find one with a result. NULL: there is
  * none, and *tries is their number.
  */
-static const struct queue_audit *find_result (const struct queue_input *in,
+static const struct ledger_audit *find_result (const struct queue_input *in,
                                               const struct spool_entry *e,
                                               size_t *tries)
 {
     *tries = 0;
     for (size_t i = 0; i < in->naudits; i++) {
-        const struct queue_audit *audit = &in->audit[i];
+        const struct ledger_audit *audit = &in->audit[i];
 
-        if (e->state != SPOOL_BEGUN || audit->job != e->job
+        if (e->state != SPOOL_BEGUN || audit->about != (int64_t)e->job
             || audit->id <= (int64_t)e->audit)
             continue;
-        if (audit->result)
+        if (audit->job >= 0)
             return audit;
         ++*tries;
     }
@@ -125,7 +125,7 @@ static void decide_one (const struct queue_input *in,
     size_t tries;
     bool pair;
     int64_t time = measured (in, &e->nodes, &pair);
-    const struct queue_audit *result = find_result (in, e, &tries);
+    const struct ledger_audit *result = find_result (in, e, &tries);
     size_t checks = audits_of (in, e->uid, true, DAY_S);
     bool large = site->audit_min_nodes
                  && e->nodes.count >= (size_t)site->audit_min_nodes;
@@ -212,7 +212,7 @@ static size_t quarters (size_t n, unsigned int of)
     return (of * n + 3) / 4;
 }
 
-bool queue_may (const struct queue_audit *audit, size_t n,
+bool queue_may (const struct ledger_audit *audit, size_t n,
                 enum ledger_why reason, size_t per_hour, int64_t now,
                 char why[QUEUE_WHY_MAX])
 {

@@ -51,16 +51,6 @@ enum {
     QUEUE_WHY_MAX = 128,
 };
 
-/* An audit of the last day, or since a record was begun. */
-struct queue_audit {
-    int64_t id;
-    int64_t begun;
-    bool result;  /* it has one */
-    enum ledger_why why;
-    uint64_t job; /* that caused it; 0: none */
-    int64_t uid;  /* user of that job; -1: not known */
-};
-
 /* When each host was last measured, by name. */
 struct queue_host {
     const char *name;
@@ -72,7 +62,8 @@ struct queue_input {
     int64_t now;
     const struct site *site;
     const struct spool_list *spool;
-    const struct queue_audit *audit;
+    const struct ledger_audit *audit; /* of the last day, or since a record was
+                                         begun */
     size_t naudits;
     const struct queue_host *host; /* sorted by strcmp */
     size_t nhosts;
@@ -116,7 +107,7 @@ void queue_clear (struct queue_plan *plan);
 /* Whether one more audit may begin for this reason. If not, `why` names the
  * share of AuditsPerHour that is used up.
  */
-bool queue_may (const struct queue_audit *audit, size_t n,
+bool queue_may (const struct ledger_audit *audit, size_t n,
                 enum ledger_why reason, size_t per_hour, int64_t now,
                 char why[QUEUE_WHY_MAX]);
 

@@ -409,9 +409,8 @@ int serve (const char *conf, bool once, FILE *log, struct error *err)
     spool_close (s.spool);
     site_clear (&s.site);
     duty_wishes_clear (&s);
-    json_decref (s.trouble);
-    json_decref (s.news);
+    service_trouble_clear (&s);
+    notices_clear (&s.news);
     json_decref (s.page.nodes);
-    json_decref (s.page.news);
     return rc;
 }

@@ -154,15 +154,10 @@ static void add_job_condition (slurmdb_job_cond_t *cond, uint32_t job,
  * last run, once that has ended: Slurm can change no other run.
  */
 struct comment_batch {
-    const json_t *due; /* [n] */
+    const struct ledger_comment *due; /* [n] */
     size_t n;
     enum fate *fate;   /* [n] the results */
 };
-
-static uint32_t job_of (const struct comment_batch *b, size_t i)
-{
-    return (uint32_t)json_int (json_array_get (b->due, i), "job", 0);
-}
 
 /* All records with the jobs' ids, and possibly some others. NULL with err. */
 static void *load_records (const struct database *db,
@@ -172,7 +167,7 @@ static void *load_records (const struct database *db,
     void *records;
 
     for (size_t i = 0; i < b->n; i++)
-        add_job_condition (cond, job_of (b, i), NO_VAL);
+        add_job_condition (cond, (uint32_t)b->due[i].job, NO_VAL);
     if (!(records = slurmdb_jobs_get (db->conn, cond)))
         slurm_fault (err);
     return records;
@@ -185,7 +180,7 @@ static const slurmdb_job_rec_t *find_record (const struct comment_batch *b,
                                              size_t i, void *records,
                                              enum fate *fate)
 {
-    int64_t submitted = json_int (json_array_get (b->due, i), "submitted", 0);
+    int64_t submitted = b->due[i].submitted;
     const slurmdb_job_rec_t *last = NULL;
     const slurmdb_job_rec_t *own = NULL;
     const slurmdb_job_rec_t *rec;
@@ -193,7 +188,7 @@ static const slurmdb_job_rec_t *find_record (const struct comment_batch *b,
 
     *fate = LATER;
     while ((rec = slurm_list_next (it))) {
-        if (rec->jobid != job_of (b, i))
+        if (rec->jobid != (uint32_t)b->due[i].job)
             continue;
         if (!last || rec->db_index > last->db_index)
             last = rec;
@@ -251,12 +246,11 @@ static int append_line (const struct database *db,
     char *text;
 
     for (size_t k = 0; k < i; k++)
-        if (job_of (b, k) == job_of (b, i))
+        if (b->due[k].job == b->due[i].job)
             return 0;
     if (!(rec = find_record (b, i, records, &b->fate[i])))
         return 0;
-    text = comment_append (rec->admin_comment,
-                           json_text (json_array_get (b->due, i), "text"),
+    text = comment_append (rec->admin_comment, b->due[i].text,
                            COMMENT_ADMIN_MAX);
     if (text && write_comment (db, rec, text, err) < 0)
         return -1;
@@ -272,12 +266,11 @@ static int reread_comments (const struct database *db,
     enum fate fate;
 
     for (size_t i = 0; records && i < b->n; i++) {
-        const char *line = json_text (json_array_get (b->due, i), "text");
         const slurmdb_job_rec_t *rec;
 
         if (b->fate[i] == THERE
             && (!(rec = find_record (b, i, records, &fate))
-                || comment_append (rec->admin_comment, line, SIZE_MAX)
+                || comment_append (rec->admin_comment, b->due[i].text, SIZE_MAX)
                 || errno != EEXIST))
             b->fate[i] = LATER;
     }
@@ -411,21 +404,22 @@ int accounting_read (int64_t from, int64_t to,
 /* Record in the ledger that a comment could not be written. It is tried again
  * later: the wait doubles after each try.
  */
-static int record_comment_failure (struct ledger *ledger, const json_t *comment,
+static int record_comment_failure (struct ledger *ledger,
+                                   const struct ledger_comment *comment,
                                    int64_t now, const char *why,
                                    struct error *err)
 {
     int64_t wait = RETRY_S;
 
-    for (int64_t n = json_int (comment, "tries", 0);
-         n > 0 && wait < RETRY_MAX_S; n--)
+    for (int64_t n = comment->tries; n > 0 && wait < RETRY_MAX_S; n--)
         wait = 2 * wait < RETRY_MAX_S ? 2 * wait : RETRY_MAX_S;
-    return ledger_comment_failed (ledger, now, json_int (comment, "id", 0),
-                                  now + wait, why, err);
+    return ledger_comment_failed (ledger, now, comment->id, now + wait, why,
+                                  err);
 }
 
 /* Record the result for a comment in the ledger. */
-static int record_comment_result (struct ledger *ledger, const json_t *comment,
+static int record_comment_result (struct ledger *ledger,
+                                  const struct ledger_comment *comment,
                                   enum fate fate, int64_t now,
                                   struct error *err)
 {
@@ -435,7 +429,7 @@ static int record_comment_result (struct ledger *ledger, const json_t *comment,
         [OTHER] = "given up: another job has its number",
         [NOWHERE] = "given up: the site has no slurmdbd",
     };
-    bool old = now - json_int (comment, "queued", 0) > GIVE_UP_S;
+    bool old = now - comment->queued > GIVE_UP_S;
 
     if (fate == UNTRIED)
         return 0;
@@ -444,17 +438,17 @@ static int record_comment_result (struct ledger *ledger, const json_t *comment,
         return -1;
     if (fate == LATER && !old)
         return 0;
-    return ledger_comment_done (ledger, now, json_int (comment, "id", 0), err);
+    return ledger_comment_done (ledger, now, comment->id, err);
 }
 
 int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
                       int *written, struct error *err)
 {
-    json_t *due = ledger_list (ledger, LEDGER_COMMENTS_DUE, now,
-                               n < LINES_MAX ? n : LINES_MAX, err);
-    struct comment_batch b = { .due = due, .n = json_array_size (due) };
+    struct ledger_rows due;
+    int rc = ledger_list (ledger, LEDGER_COMMENTS_DUE, now,
+                          n < LINES_MAX ? n : LINES_MAX, &due, err);
+    struct comment_batch b = { .due = due.comment, .n = due.n };
     json_t *fates = NULL;
-    int rc = due ? 0 : -1;
 
     *written = 0;
     b.fate = xcalloc (b.n, sizeof (*b.fate));
@@ -462,8 +456,8 @@ int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
         && !(fates = ask_slurmdbd (append_all, &b, APPEND_WAIT_MS, err))) {
         rc = -1; /* slurmdbd does not answer: put off all comments */
         for (size_t i = 0; i < b.n; i++)
-            if (record_comment_failure (ledger, json_array_get (due, i), now,
-                                        err->text, NULL)
+            if (record_comment_failure (ledger, &due.comment[i], now, err->text,
+                                        NULL)
                 < 0)
                 break;
     }
@@ -471,12 +465,11 @@ int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
         enum fate fate
             = (enum fate)json_integer_value (json_array_get (fates, i));
 
-        rc = record_comment_result (ledger, json_array_get (due, i), fate, now,
-                                    err);
+        rc = record_comment_result (ledger, &due.comment[i], fate, now, err);
         *written += rc == 0 && fate == THERE;
     }
     json_decref (fates);
     free (b.fate);
-    json_decref (due);
+    ledger_clear (&due);
     return rc < 0 ? -1 : (int)b.n;
 }

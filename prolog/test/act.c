@@ -505,18 +505,17 @@ static void begin_season (struct season *s)
 static const char *recorded (struct season *s)
 {
     static char buf[LINE];
-    json_t *rows = ledger_list (s->ledger, LEDGER_ACTIONS, INT32_MAX, 0, &err);
+    struct ledger_rows rows;
 
     *buf = '\0';
-    for (size_t i = json_array_size (rows); i-- > 0;) {
-        const json_t *row = json_array_get (rows, i);
+    ledger_list (s->ledger, LEDGER_ACTIONS, INT32_MAX, 0, &rows, &err);
+    for (size_t i = rows.n; i-- > 0;) {
         size_t len = strlen (buf);
 
         snprintf (buf + len, sizeof (buf) - len, "%s%s%s", len ? " " : "",
-                  json_string_value (json_object_get (row, "kind")),
-                  json_is_null (json_object_get (row, "done")) ? "?" : "");
+                  rows.action[i].kind, rows.action[i].done < 0 ? "?" : "");
     }
-    json_decref (rows);
+    ledger_clear (&rows);
     return buf;
 }
 

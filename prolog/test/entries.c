@@ -180,8 +180,9 @@ static int export (void)
                                   stdout, &err));
     need_ok (id);
     for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++) {
-        json_t *list = need (ledger_list (ledger, lists[k].list, INT64_MAX, 0,
-                                          &err)), *v;
+        json_t *list
+            = need (ledger_json (ledger, lists[k].list, INT64_MAX, 0, &err)),
+            *v;
         size_t i;
 
         json_array_foreach (list, i, v)

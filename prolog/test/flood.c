@@ -178,27 +178,25 @@ static int64_t audit (const char *about)
 /* Whether the audit says it of a host. */
 static bool is_named (int64_t id, const char *host)
 {
-    json_t *result = ledger_result (ledger, id, &err);
+    struct ledger_result r;
     char wanted[128];
     bool named = false;
-    size_t i;
-    json_t *f;
 
     snprintf (wanted, sizeof (wanted), "%s mlx5_0/1 carries others' traffic: ",
               host);
-    json_array_foreach (json_object_get (result, "findings"), i, f) {
-        const char *why = json_string_value (json_object_get (f, "why"));
-        const char *level = json_string_value (json_object_get (f, "level"));
-        const char *kind = json_string_value (json_object_get (f, "kind"));
+    ledger_result (ledger, id, fabric, true, &r, &err);
+    for (size_t i = 0; i < r.verdict->nfindings; i++) {
+        const struct finding *x = &r.verdict->finding[i];
 
-        named |= !strncmp (why, wanted, strlen (wanted))
-                 && !strcmp (level, "UNKNOWN");
-        if (!strcmp (level, "FAIL") && !strcmp (kind, "host end")) {
-            diag ("FAIL in audit %jd: %s", (intmax_t)id, why);
+        named |= !strncmp (x->fact->name[0], wanted, strlen (wanted))
+                 && x->level == VERDICT_UNKNOWN;
+        if (x->level == VERDICT_FAIL && x->kind == FINDING_HOST_END) {
+            diag ("FAIL in audit %jd: %s", (intmax_t)id,
+                  x->fact->name[0]);
             fails++;
         }
     }
-    json_decref (result);
+    ledger_result_clear (&r);
     return named;
 }
 

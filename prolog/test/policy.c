@@ -95,9 +95,9 @@ static void step_finding (struct world *w, words v)
 
 static void step_tried (struct world *w, words v)
 {
-    w->tried[w->in.ntried++] = (struct policy_try){
-        .node = word (v[1], strlen (v[1])), .time = NOW + atol (v[2]),
-        .audit = strtoull (v[3], NULL, 10),
+    w->tried[w->in.ntried++] = (struct ledger_audit){
+        .node = word (v[1], strlen (v[1])), .begun = NOW + atol (v[2]),
+        .id = strtoll (v[3], NULL, 10),
     };
 }
 
@@ -150,7 +150,7 @@ static void step_mute (struct world *w, words v)
 {
     bool link = strchr (v[1], '/') != NULL;
 
-    w->mute[w->in.nmutes++] = (struct policy_mute){
+    w->mute[w->in.nmutes++] = (struct ledger_mute){
         .link = link ? word (v[1], strlen (v[1])) : NULL,
         .node = link ? NULL : word (v[1], strlen (v[1])),
         .until = v[2] ? NOW + atol (v[2]) : 0,
@@ -159,9 +159,9 @@ static void step_mute (struct world *w, words v)
 
 static void step_reset (struct world *w, words v)
 {
-    w->reset[w->in.nresets++] = (struct policy_reset){
+    w->reset[w->in.nresets++] = (struct ledger_rebase){
         .link = strcmp (v[1], "all") ? word (v[1], strlen (v[1])) : NULL,
-        .after = strtoull (v[2], NULL, 10),
+        .after = strtoll (v[2], NULL, 10),
     };
 }
 

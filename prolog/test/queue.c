@@ -231,16 +231,16 @@ static void make_record (struct spool_entry *e, const char *text)
     nodes_of (&e->nodes, nodes);
 }
 
-static void make_audit (struct queue_audit *a, const char *text)
+static void make_audit (struct ledger_audit *a, const char *text)
 {
     long id, age, job = value_of (text, "job=");
 
     sscanf (text, "%ld %ld", &id, &age);
-    *a = (struct queue_audit){
+    *a = (struct ledger_audit){
         .id = id,
         .begun = NOW - age,
-        .result = !strstr (text, "nothing"),
-        .job = job < 0 ? 0 : (uint64_t)job,
+        .job = strstr (text, "nothing") ? -1 : 1,
+        .about = job < 0 ? 0 : job,
         .uid = value_of (text, "uid="),
         .why = strstr (text, "confirm") ? LEDGER_CONFIRM : LEDGER_CHECK,
     };
@@ -292,7 +292,7 @@ static void test_row (size_t row)
     };
     struct spool_entry entry[MANY];
     struct spool_list spool = { .v = entry };
-    struct queue_audit audit[MANY];
+    struct ledger_audit audit[MANY];
     struct queue_host host[HOSTS];
     struct hostlist names[MANY] = { { 0 } }, idle = { 0 };
     struct queue_input in = {
@@ -375,17 +375,17 @@ static void test_shares (void)
     };
 
     for (size_t i = 0; i < sizeof (shares) / sizeof (shares[0]); i++) {
-        struct queue_audit audit[32];
+        struct ledger_audit audit[32];
         char why[QUEUE_WHY_MAX];
         size_t n = 0;
         bool may;
 
         for (size_t k = 0; k < shares[i].own; k++)
-            audit[n++] = (struct queue_audit){ .why = shares[i].why };
+            audit[n++] = (struct ledger_audit){ .why = shares[i].why };
         for (size_t k = 0; k < shares[i].jobs; k++)
-            audit[n++] = (struct queue_audit){ .why = LEDGER_JOB };
+            audit[n++] = (struct ledger_audit){ .why = LEDGER_JOB };
         for (size_t k = 0; k < shares[i].confirmed; k++)
-            audit[n++] = (struct queue_audit){ .why = LEDGER_CONFIRM };
+            audit[n++] = (struct ledger_audit){ .why = LEDGER_CONFIRM };
         for (size_t k = 0; k < n; k++)
             audit[k].begun = NOW - 10;
         may = queue_may (audit, n, shares[i].why, shares[i].per_hour, NOW,
@@ -403,7 +403,7 @@ static void test_bad_nodes (void)
 {
     enum { DAY = 24 * 3600, NODES = 2, MOST = 400 };
     static const struct policy_config cfg = { .confirm_after_s = 600 };
-    struct queue_audit audit[MOST];
+    struct ledger_audit audit[MOST];
     int64_t last[NODES] = { NOW, NOW };
     size_t tries[NODES] = { 0 };
     size_t n = 0, jobs = 0;
@@ -413,12 +413,12 @@ static void test_bad_nodes (void)
         for (size_t k = 0; k < NODES; k++)
             if (policy_retry (last[k], tries[k], now, &cfg) <= now
                 && queue_may (audit, n, LEDGER_AGAIN, 12, now, why)) {
-                audit[n++] = (struct queue_audit){ .begun = last[k] = now,
+                audit[n++] = (struct ledger_audit){ .begun = last[k] = now,
                                                    .why = LEDGER_AGAIN };
                 tries[k]++;
             }
         if (queue_may (audit, n, LEDGER_JOB, 12, now, why)) {
-            audit[n++] = (struct queue_audit){ .begun = now,
+            audit[n++] = (struct ledger_audit){ .begun = now,
                                                .why = LEDGER_JOB };
             jobs++;
         }

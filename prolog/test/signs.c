@@ -97,17 +97,14 @@ static void test_signs (void)
 static void test_entered (void)
 {
     struct error err = { .text = "" };
-    json_t *signs = ledger_list (ledger, LEDGER_SIGNS, 0, 0, &err);
-    const json_t *last = json_array_get (signs, json_array_size (signs) - 1);
+    uint32_t link = fabric->port[fabric->endpoint[0].port].link;
+    struct ledger_rows signs;
 
-    ok (last
-            && !strcmp (json_string_value (json_object_get (last, "host")),
-                        "n1")
-            && !strcmp (
-                json_string_value (json_object_get (last, "link")),
-                fabric->link[fabric->port[fabric->endpoint[0].port].link].id),
+    ok (ledger_list (ledger, LEDGER_SIGNS, 0, 0, &signs, &err) == 0
+            && signs.n > 0 && !strcmp (signs.sign[signs.n - 1].host, "n1")
+            && !strcmp (signs.sign[signs.n - 1].link, fabric->link[link].id),
         "a sign is of a link and a node");
-    json_decref (signs);
+    ledger_clear (&signs);
 }
 
 static void test_others (void)

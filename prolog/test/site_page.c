@@ -226,7 +226,7 @@ int main (int argc, char **argv)
     struct timespec from, to;
     struct reports in = { .site = &site, .nodes = &nodes };
     char *path;
-    json_t *news;
+    struct ledger_notice news;
     FILE *fp;
     int rc;
 
@@ -251,13 +251,16 @@ int main (int argc, char **argv)
     node[3].reason = "alice: memory";
     node[f->nhosts / 2 + 1].down = true;
     nodes = (struct controller_nodes){ .v = node, .n = f->nhosts - 1 };
-    news = json_pack ("[{s:s, s:s}]", "node", f->host[8].name, "words",
-                      "h0009: FAIL in audit 22: would be drained if Action were "
-                      "drain");
+    news = (struct ledger_notice){
+        .node = f->host[8].name,
+        .words = "h0009: FAIL in audit 22: would be drained if Action were "
+                 "drain",
+    };
     in.ledger = ledger;
     in.fabric = f;
     in.node_of = nodemap_nodes (NULL, f);
-    in.news = news;
+    in.news = &news;
+    in.nnews = 1;
     clock_gettime (CLOCK_MONOTONIC, &from);
     rc = reports_index (&in, &err);
     clock_gettime (CLOCK_MONOTONIC, &to);
@@ -267,7 +270,6 @@ int main (int argc, char **argv)
                           + 1e-9 * (double)(to.tv_nsec - from.tv_nsec));
     ledger_close (ledger);
     fabric_destroy (f);
-    json_decref (news);
     free ((void *)in.node_of);
     free (node);
     free (path);

@@ -327,7 +327,7 @@ static void test_repair (void)
             audit (w, rows[i].at * MINUTE, *rows[i].found, "h1");
         else
             w->reset[w->in.nresets++]
-                = (struct policy_reset){ "h1/1", w->in.naudits };
+                = (struct ledger_rebase){ "h1/1", (int64_t)w->in.naudits };
         w->in.now = NOW + rows[i].at * MINUTE;
         policy_decide (&d, &w->in, &w->cfg);
         h1 = decision_of (&d, "h1");
@@ -483,10 +483,10 @@ static struct world *random_world (struct rng *rng)
     }
     if (rng_below (rng, 4) == 0)
         w->mute[w->in.nmutes++]
-            = (struct policy_mute){ .link = random_link (rng) };
+            = (struct ledger_mute){ .link = random_link (rng) };
     for (size_t i = rng_below (rng, 2); i-- > 0;)
-        w->reset[w->in.nresets++] = (struct policy_reset){
-            random_link (rng), 10 * rng_below (rng, 10)
+        w->reset[w->in.nresets++] = (struct ledger_rebase){
+            random_link (rng), 10 * (int64_t)rng_below (rng, 10)
         };
     if (rng_below (rng, 4) == 0)
         world_drained (w, random_host (rng), "disk", "root");

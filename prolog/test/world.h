@@ -30,11 +30,11 @@ struct world {
     struct policy_audit audit[AUDITS];
     struct policy_finding finding[AUDITS][FINDINGS];
     struct policy_suspect suspect[AUDITS][FINDINGS][SUSPECTS];
-    struct policy_try tried[THINGS];
+    struct ledger_audit tried[THINGS];
     struct policy_sign sign[THINGS];
     struct policy_action action[THINGS];
-    struct policy_mute mute[THINGS];
-    struct policy_reset reset[THINGS];
+    struct ledger_mute mute[THINGS];
+    struct ledger_rebase reset[THINGS];
     char name[NODES][NAME];
 };
 

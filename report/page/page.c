@@ -161,9 +161,8 @@ static json_t *cables_json (const struct page *p, const uint32_t *link,
     return ids;
 }
 
-void page_add_job (json_t *jobs, const json_t *audit)
+void page_add_job (json_t *jobs, int64_t job)
 {
-    int64_t job = json_int (audit, "job", 0);
     json_t *v;
     size_t i;
 
@@ -193,7 +192,7 @@ static int64_t since_of (const struct page *p, const struct finding *f,
                      verdict_status_name (VERDICT_OK)))
             break;
         since = json_int (row, "begun", 0);
-        page_add_job (*jobs, row);
+        page_add_job (*jobs, json_int (row, "job", 0));
     }
     return since;
 }

@@ -62,7 +62,7 @@ int page_write (const struct page *page, FILE *fp, struct error *err);
 /* Put the job of an audit before the others of a list, which has the newest, each
  * once.
  */
-void page_add_job (json_t *jobs, const json_t *audit);
+void page_add_job (json_t *jobs, int64_t job);
 
 /* Whether two pages differ by nothing but when they were made. */
 bool page_is_same (const char *a, const char *b);
