@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/export/export.h"
-#include "compare/infer/matrix.h"
 #include "compare/cmd/cmd.h"
+#include "compare/export/export.h"
 #include "util/alloc.h"
 
 static struct export_words {
@@ -18,48 +17,15 @@ static struct export_words {
     double overhead_ns, eps;
 } given = { .format = -1, .stat = SERIES_MEDIAN, .eps = .05 };
 
-/* Write latencies; tleaf numbers the nodes, and sets order[n]. */
-static int write_loggops (const struct infer_matrix *m, uint32_t *order,
-                          FILE *fp, struct error *err)
-{
-    (void)order;
-    return loggops_write (m, given.overhead_ns, fp, err);
-}
-
-static int write_loggops_pairs (const struct infer_matrix *m, uint32_t *order,
-                                FILE *fp, struct error *err)
-{
-    (void)order;
-    return loggops_write_pairs (m, given.overhead_ns, fp, err);
-}
-
-static int write_deco (const struct infer_matrix *m, uint32_t *order, FILE *fp,
-                       struct error *err)
-{
-    (void)order;
-    return scotch_write_deco (m, fp, err);
-}
-
-static int write_tleaf (const struct infer_matrix *m, uint32_t *order,
-                        FILE *fp, struct error *err)
-{
-    return scotch_write_tleaf (m, given.eps, order, fp, err);
-}
-
-enum { PLAN = 1, SERIES = 2, PATHS = 4 };
-
-static const struct export_format {
-    const char *name;
-    int from; /* any of these */
-    int (*write) (const struct infer_matrix *m, uint32_t *order, FILE *fp,
-                  struct error *err); /* NULL: a plan, for ClusterKit */
-} formats[] = {
-    { "clusterkit", PLAN, NULL },
-    { "loggopsim", SERIES, write_loggops },
-    { "loggopsim-pairs", SERIES, write_loggops_pairs },
-    { "scotch-deco", SERIES | PATHS, write_deco },
-    { "scotch-tleaf", SERIES | PATHS, write_tleaf },
-    { 0 },
+/* A plan, for ClusterKit; latencies. */
+enum { CLUSTERKIT, LOGGOPSIM, LOGGOPSIM_PAIRS, SCOTCH_DECO, SCOTCH_TLEAF };
+static const char *const formats[] = {
+    [CLUSTERKIT] = "clusterkit",
+    [LOGGOPSIM] = "loggopsim",
+    [LOGGOPSIM_PAIRS] = "loggopsim-pairs",
+    [SCOTCH_DECO] = "scotch-deco",
+    [SCOTCH_TLEAF] = "scotch-tleaf",
+    NULL,
 };
 
 #define FIELD(name) offsetof (struct export_words, name)
@@ -122,7 +88,13 @@ static void write_latencies (const struct infer_matrix *m, FILE *fp)
 
     for (uint32_t i = 0; i < m->n; i++)
         order[i] = i;
-    rc = formats[given.format].write (m, order, fp, &fault);
+    rc = given.format == LOGGOPSIM
+             ? loggops_write (m, given.overhead_ns, fp, &fault)
+         : given.format == LOGGOPSIM_PAIRS
+             ? loggops_write_pairs (m, given.overhead_ns, fp, &fault)
+         : given.format == SCOTCH_DECO
+             ? scotch_write_deco (m, fp, &fault)
+             : scotch_write_tleaf (m, given.eps, order, fp, &fault);
     for (uint32_t i = 0; i < m->n && out; i++)
         fprintf (file_stream (out), "%s\n", m->label[order[i]]);
     need_ok (out ? file_finish (out, rc, &fault) : rc);

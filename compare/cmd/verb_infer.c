@@ -283,24 +283,10 @@ static int write_model_text (const struct topology_model *m,
     return 0;
 }
 
-static int write_tgf (const struct topology_model *m, const struct fit *fit,
-                      FILE *fp, struct error *err)
-{
-    (void)fit;
-    return tgf_write (m, fp, err);
-}
-
-static int write_dot (const struct topology_model *m, const struct fit *fit,
-                      FILE *fp, struct error *err)
-{
-    (void)fit;
-    return show_dot (m, fp, err);
-}
-
 static const struct infer_format formats[] = {
     { "text", write_model_text },
-    { "tgf", write_tgf },
-    { "dot", write_dot },
+    { "tgf", tgf_write },
+    { "dot", show_dot },
     { 0 },
 };
 

@@ -21,10 +21,12 @@ enum {
     ID_MAX = 1000 * 1000 * 1000,
 };
 
-int tgf_write (const struct topology_model *m, FILE *fp, struct error *err)
+int tgf_write (const struct topology_model *m, const struct fit *fit, FILE *fp,
+               struct error *err)
 {
     char name[NAME_SIZE];
 
+    (void)fit;
     for (uint32_t v = 0; v < m->nvertices; v++) {
         topology_name (m, v, name, sizeof (name));
         fprintf (fp, "%u %s\n", v + 1, name);
@@ -232,10 +234,12 @@ static void put_quoted (const char *s, FILE *fp)
     fputc ('"', fp);
 }
 
-int show_dot (const struct topology_model *m, FILE *fp, struct error *err)
+int show_dot (const struct topology_model *m, const struct fit *fit, FILE *fp,
+              struct error *err)
 {
     char name[NAME_SIZE];
 
+    (void)fit;
     fprintf (fp, "graph topology {\n");
     for (uint32_t v = 0; v < m->nvertices; v++) {
         topology_name (m, v, name, sizeof (name));

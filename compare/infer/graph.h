@@ -31,22 +31,20 @@ enum {
     TGF_MAX_BYTES = 1 << 27,
 };
 
-/* Return 0, or -1 with err. */
-int tgf_write (const struct topology_model *m, FILE *fp, struct error *err);
+/* Write a model; fit: of this model, or NULL. Return 0, or -1 with err. Graphviz
+ * has nodes as boxes, switches as ellipses, edges with their latencies.
+ */
+int tgf_write (const struct topology_model *m, const struct fit *fit, FILE *fp,
+               struct error *err);
+int show_dot (const struct topology_model *m, const struct fit *fit, FILE *fp,
+              struct error *err);
+int show_json (const struct topology_model *m, const struct fit *fit, FILE *fp,
+               struct error *err);
 
 /* A model in its normal form. IDs are numbers, in any order. NULL with err as
  * "NAME:LINE: sentence": a duplicate ID, label or edge, an edge to an unknown
  * vertex, an edge without a latency.
  */
 struct topology_model *tgf_read (FILE *fp, const char *name, struct error *err);
-
-/* Graphviz: nodes as boxes, switches as ellipses, edges with their latencies.
- * Return 0, or -1 with err.
- */
-int show_dot (const struct topology_model *m, FILE *fp, struct error *err);
-
-/* fit: of this model, or NULL. Return 0, or -1 with err. */
-int show_json (const struct topology_model *m, const struct fit *fit, FILE *fp,
-               struct error *err);
 
 #endif /* COMPARE_GRAPH_H */

@@ -18,12 +18,9 @@
 #include "util/alloc.h"
 
 enum {
-    ITERATIONS = 300,
     SWITCHES_MAX = 512, /* of a model that is pruned */
 };
 
-#define ENOUGH 1e-18 /* of the sum of squared latencies: stop when a step gains
-                        less */
 #define LOOSE 1e-6   /* weight, in pairs, that keeps an edge at its value */
 #define FIXED 1e9    /* the same for an edge of length 0 */
 
@@ -32,7 +29,6 @@ struct path_rows {
     struct csr edges; /* by pair */
     double *ns;       /* [pairs] measured */
     double *rest;     /* [pairs] measured minus the path's length */
-    double squares;   /* sum of ns^2 */
     size_t apart;     /* pairs measured, but not joined */
     bool parted;      /* some nodes are not joined, measured or not */
 };
@@ -67,7 +63,6 @@ static struct path_rows rows_make (const struct topology_model *m,
             r.apart += isinf (path) && !isnan (ns);
             if (isnan (ns) || isinf (path))
                 continue;
-            r.squares += ns * ns;
             r.ns[c->n] = ns;
             r.rest[c->n] = ns - path;
             for (uint32_t v = b; v != a; v = up[v]) {
@@ -82,96 +77,56 @@ static struct path_rows rows_make (const struct topology_model *m,
 }
 
 /*
- * The model's latencies, from their present values. Conjugate gradients on the
- * normal equations (CGLS), with unknowns scaled by the number of their rows:
- * they converge to the minimum nearest to the start, so a matrix without full
- * rank needs no special treatment.
+ * The model's latencies: the minimum nearest to their present values, so a matrix
+ * without full rank needs no special treatment.
  */
-
-/* How many rows each edge is in. The caller frees the list. */
-static double *count_rows (const struct topology_model *m,
-                           const struct path_rows *r)
-{
-    double *count = xcalloc (m->nedges, sizeof (*count));
-
-    for (size_t k = 0; k < r->edges.start[r->edges.n]; k++)
-        count[r->edges.v[k]]++;
-    return count;
-}
 
 /* Remove the edges that are in no row. Returns whether there were any. */
 static bool drop_unused (struct topology_model *m, const struct path_rows *r)
 {
-    double *used = count_rows (m, r);
+    bool *used = xcalloc (m->nedges, sizeof (*used));
     size_t kept = 0, before = m->nedges;
 
+    for (size_t k = 0; k < r->edges.start[r->edges.n]; k++)
+        used[r->edges.v[k]] = true;
     for (size_t e = 0; e < before; e++)
-        if (used[e] > 0)
+        if (used[e])
             m->edge[kept++] = m->edge[e];
     m->nedges = kept;
     free (used);
     return kept < before;
 }
 
-static double times (const struct path_rows *r, size_t i, const double *x)
+/* Find the change of the latencies that leaves least of the pairs' rest. A row of
+ * its own keeps each edge, loosely, at its value.
+ */
+static void minimise (struct topology_model *m, const struct path_rows *r)
 {
-    double sum = 0;
+    size_t n = m->nedges, pairs = r->edges.n, rows = pairs + n;
+    int8_t *one = memset (xarray (m->nvertices, 1), 1, m->nvertices);
+    double *t = xcalloc (rows, sizeof (*t)), *y = xcalloc (n, sizeof (*y));
+    double *weight = xarray (rows, sizeof (*weight));
+    struct sparse *a = sparse_create (n);
+    struct lsq *q;
 
-    for (size_t k = r->edges.start[i]; k < r->edges.start[i + 1]; k++)
-        sum += x[r->edges.v[k]];
-    return sum;
-}
-
-/* The gradient, divided by the edges' rows. Returns its square. */
-static double path_gradient (const struct path_rows *r, const double *count,
-                             size_t n, double *s)
-{
-    double sum = 0;
-
-    memset (s, 0, n * sizeof (*s));
-    for (size_t i = 0; i < r->edges.n; i++)
-        for (size_t k = r->edges.start[i]; k < r->edges.start[i + 1]; k++)
-            s[r->edges.v[k]] += r->rest[i];
-    for (size_t e = 0; e < n; e++) {
-        double scale = count[e] > 0 ? 1 / count[e] : 0;
-
-        sum += s[e] * s[e] * scale;
-        s[e] *= scale;
-    }
-    return sum;
-}
-
-static void minimise (struct topology_model *m, struct path_rows *r)
-{
-    size_t n = m->nedges;
-    double *count = count_rows (m, r);
-    double *p = xarray (n, sizeof (*p)), *s = xarray (n, sizeof (*s));
-    double old = path_gradient (r, count, n, p);
-
-    for (int i = 0; i < ITERATIONS; i++) {
-        double length = 0, step, new;
-
-        for (size_t k = 0; k < r->edges.n; k++)
-            length += pow (times (r, k, p), 2);
-        if (!(length > 0))
-            break;
-        step = old / length;
+    for (size_t i = 0; i < pairs; i++)
+        sparse_add (a, r->edges.v + r->edges.start[i], one,
+                    r->edges.start[i + 1] - r->edges.start[i]);
+    for (uint32_t e = 0; e < n; e++)
+        sparse_add (a, &e, one, 1);
+    memcpy (t, r->rest, pairs * sizeof (*t));
+    for (size_t i = 0; i < rows; i++)
+        weight[i] = i < pairs ? 1 : LOOSE;
+    q = n > 0 ? lsq_create (a, weight) : NULL;
+    if (q && lsq_solve (q, t, LSQ_FINE, y) == 0)
         for (size_t e = 0; e < n; e++)
-            m->edge[e].latency_ns += step * p[e];
-        for (size_t k = 0; k < r->edges.n; k++)
-            r->rest[k] -= step * times (r, k, p);
-        new = path_gradient (r, count, n, s);
-        for (size_t e = 0; e < n; e++)
-            p[e] = s[e] + new / old * p[e];
-        old = new;
-        if (step * step * length <= ENOUGH * r->squares)
-            break;
-    }
-    for (size_t e = 0; e < n; e++)
-        m->edge[e].latency_ns = fmax (0, m->edge[e].latency_ns);
-    free (count);
-    free (p);
-    free (s);
+            m->edge[e].latency_ns = fmax (0, m->edge[e].latency_ns + y[e]);
+    lsq_destroy (q);
+    sparse_destroy (a);
+    free (one);
+    free (t);
+    free (weight);
+    free (y);
 }
 
 double settle (struct topology_model *m, const struct infer_matrix *w)

@@ -18,8 +18,8 @@ static struct topology_model *read_text (const char *text, struct error *err)
     return m;
 }
 
-typedef int (*write_f) (const struct topology_model *m, FILE *fp,
-                        struct error *err);
+typedef int (*write_f) (const struct topology_model *m, const struct fit *fit,
+                        FILE *fp, struct error *err);
 
 /* What is written of a model; the caller frees it. */
 static char *text_of (const struct topology_model *m, write_f write)
@@ -28,7 +28,7 @@ static char *text_of (const struct topology_model *m, write_f write)
     size_t len;
     FILE *fp = open_memstream (&text, &len);
 
-    if (write (m, fp, NULL) < 0)
+    if (write (m, NULL, fp, NULL) < 0)
         abort ();
     fclose (fp);
     return text;

@@ -305,19 +305,21 @@ static int fill_pool (struct hunt *h, struct error *err)
  * The choice
  */
 
-/* How many goals a row serves; `take` counts it. */
-static int count_goals (struct hunt *h, const struct candidate *c, bool take)
+/* What a row serves of the goals: of each the share that is left, since what no
+ * row crosses yet tells nothing, and a fourth row little more; `take` counts it.
+ */
+static double count_goals (struct hunt *h, const struct candidate *c, bool take)
 {
-    int sum = 0;
+    double sum = 0;
 
     for (size_t i = 0; i < h->nsuspects; i++) {
         if (c->count[i] && h->each[i]) {
-            sum++;
+            sum += h->each[i] / (double)ROWS_EACH;
             h->each[i] -= take;
         }
         for (size_t k = 0; k < i; k++)
             if (c->count[i] != c->count[k] && h->apart[i][k]) {
-                sum++;
+                sum += h->apart[i][k] / (double)ROWS_APART;
                 h->apart[i][k] -= take;
             }
     }

@@ -274,37 +274,52 @@ static double shape (const double own[KINDS], double less)
                   : 0);
 }
 
-static double evidence_by (struct share_work *w, size_t k, int limit)
+/* The log ratio of likelihoods that link k does it, of others that none does; 0:
+ * it is not sure. *scatter: of the others.
+ */
+static double link_ratio (struct share_work *w, size_t k, int limit,
+                          double *scatter)
 {
     const struct tally *link = &w->link[limit][k], *all = &w->all[limit];
     struct tally others = subtract_tally (all, link);
     bool slow = w->kind == SHARE_SLOW;
-    double own[KINDS], scatter, found;
+    double own[KINDS], found;
 
     if ((double)link->samples < w->enough
         || link->affected < (slow ? RATE_SLOW : RATE) * link->sent
         || link->affected * others.sent <= others.affected * link->sent)
         return 0;
-    scatter = dispersion (&others);
-    found = (log_likelihood (link) + log_likelihood (&others)
-             - log_likelihood (all))
-            / scatter;
-    if (slow && found > w->need - MARGIN) {
+    *scatter = dispersion (&others);
+    found = log_likelihood (link) + log_likelihood (&others)
+            - log_likelihood (all);
+    if (slow && found > (w->need - MARGIN) * *scatter) {
         own_messages (w, k, limit, own);
-        if (shape (own, limits[limit].less) / scatter < (w->first ? 0 : SHAPE))
+        if (shape (own, limits[limit].less) / *scatter < (w->first ? 0 : SHAPE))
             return 0;
     }
     return found;
 }
 
-/* *limit: of the greater evidence. */
-static double evidence (struct share_work *w, size_t k, int *limit)
+/* Set ev [m] to the evidence of each link by a limit, if that is more. All are
+ * divided by the scatter beside the likeliest: what differs between two links
+ * must not be by what each leaves to others.
+ */
+static void weigh_shares (struct share_work *w, int limit, double *ev, int *by)
 {
-    double most = evidence_by (w, k, *limit = 0);
+    double *ratio = xarray (w->m, sizeof (*ratio));
+    double most = 0, scatter = 1, one = 1;
 
-    if (w->kind == SHARE_SLOW && evidence_by (w, k, 1) > most)
-        most = evidence_by (w, k, *limit = 1);
-    return most;
+    for (size_t k = 0; k < w->m; k++)
+        if ((ratio[k] = link_ratio (w, k, limit, &one)) > most) {
+            most = ratio[k];
+            scatter = one;
+        }
+    for (size_t k = 0; k < w->m; k++)
+        if (ratio[k] / scatter > ev[k]) {
+            ev[k] = ratio[k] / scatter;
+            by[k] = limit;
+        }
+    free (ratio);
 }
 
 /* A lower bound of the share that is lost. A host that pauses loses a burst, so
@@ -350,10 +365,10 @@ int share_find (struct share *share, struct pathset *ps,
     double part = first ? FIRST : 1;
     struct share_work w = { .ps = ps, .samples = samples, .kind = kind,
                             .first = first, .enough = part * ENOUGH };
-    double *ev, most = 0;
+    int limit, *by; /* of the greater evidence */
     struct tally all;
-    int limit = 0;
     size_t best = 0;
+    double *ev;
     int rc;
 
     *share = (struct share){ 0 };
@@ -365,20 +380,19 @@ int share_find (struct share *share, struct pathset *ps,
     ev = xcalloc (w.m, sizeof (*ev));
     w.need = part * (EVIDENCE + log ((double)w.m));
     w.rows = sparse_create (w.m);
+    by = xcalloc (w.m, sizeof (*by));
     rc = count_crossings (&w, err);
-    for (size_t k = 0; k < w.m; k++) {
-        int at;
-
-        if ((ev[k] = evidence (&w, k, &at)) > most) {
-            most = ev[best = k];
-            limit = at;
-        }
-    }
+    for (int i = 0; i < (kind == SHARE_LOST ? 1 : LIMITS); i++)
+        weigh_shares (&w, i, ev, by);
+    for (size_t k = 1; k < w.m; k++)
+        if (ev[k] > ev[best])
+            best = k;
+    limit = w.m > 0 ? by[best] : 0;
     all = w.all[limit];
-    if (rc == 0 && most > w.need) {
+    if (rc == 0 && w.m > 0 && ev[best] > w.need) {
         const struct tally *t = &w.link[limit][best];
 
-        list_links (share, &w, ev, first ? w.need : most - MARGIN);
+        list_links (share, &w, ev, first ? w.need : ev[best] - MARGIN);
         share->sent = (uint64_t)t->sent;
         share->affected = (uint64_t)t->affected;
         share->least = least_share (t);
@@ -397,5 +411,6 @@ int share_find (struct share *share, struct pathset *ps,
     free (w.counted);
     free (w.left_out);
     free (ev);
+    free (by);
     return rc;
 }

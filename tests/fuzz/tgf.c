@@ -16,7 +16,7 @@ static void again (const struct topology_model *m)
     FILE *fp = tmpfile ();
     struct error err;
 
-    if (!fp || tgf_write (m, fp, &err) < 0)
+    if (!fp || tgf_write (m, NULL, fp, &err) < 0)
         abort ();
     rewind (fp);
     other = tgf_read (fp, "again", &err);
