@@ -103,7 +103,7 @@ static int bound_links (struct judgement *j)
     bool *known = xcalloc (model->m, sizeof (*known));
     int rc = explain_bounds (&j->ex, SOUND_MARGIN_SD, j->opts->fail_ns, upper);
 
-    j->most = xarray (model->m, sizeof (*j->most));
+    j->most = pool_alloc (j->pool, model->m, sizeof (*j->most));
     for (size_t k = 0; k < model->m; k++)
         j->most[k] = INFINITY;
     for (size_t k = 0; k < c->n && rc == 0; k++)
@@ -141,7 +141,7 @@ static void set_loopbacks (const struct judgement *j, struct model_run *run,
                            const struct pathset *ps,
                            const struct baseline_loopback *loopback, size_t n)
 {
-    run->loopback = xarray (n, sizeof (*run->loopback));
+    run->loopback = pool_alloc (j->pool, n, sizeof (*run->loopback));
     for (size_t i = 0; i < n; i++) {
         uint32_t link = pathset_end_link (ps, loopback[i].end);
 
@@ -235,7 +235,7 @@ static int observe_all (struct judgement *j, struct error *err)
     if (!b)
         return 0;
     number = baseline_numbers (b, j->ps);
-    j->base = xcalloc (b->nruns, sizeof (*j->base));
+    j->base = pool_alloc (j->pool, b->nruns, sizeof (*j->base));
     for (size_t i = 0; i < b->nruns && rc == 0; i++) {
         struct model_run *base = &j->base[j->nbase++];
         size_t first = b->run[i].loopback;
@@ -277,23 +277,17 @@ static void bound_doubts (struct judgement *j)
  * Analysis
  */
 
-static void run_clear (struct model_run *run)
-{
-    observations_clear (&run->obs);
-    free (run->loopback);
-    *run = (struct model_run){ 0 };
-}
-
-static void clear_judgement (struct judgement *j)
+static void clear_attempt (struct judgement *j)
 {
     explanation_clear (&j->ex);
     causes_clear (&j->causes);
     model_clear (&j->model);
-    run_clear (&j->run);
+    observations_clear (&j->run.obs);
     while (j->nbase > 0)
-        run_clear (&j->base[--j->nbase]);
-    free (j->base);
-    j->base = NULL;
+        observations_clear (&j->base[--j->nbase].obs);
+    j->run = (struct model_run){ 0 };
+    pool_destroy (j->pool);
+    j->pool = NULL;
 }
 
 /* Whether a host's loopback changed, but not its round trips, of which a cause
@@ -348,7 +342,8 @@ int analysis_make (struct judgement *j, double alarms, struct error *err)
 
     j->distrusted = xcalloc (j->net->nlinks, sizeof (*j->distrusted));
     do {
-        clear_judgement (j);
+        clear_attempt (j);
+        j->pool = pool_create ();
         terminal_work ("judging", 0, 0);
         if (observe_all (j, err) < 0
             || model_make (&j->model, j->ps, &j->run, j->base, j->nbase,
@@ -381,9 +376,8 @@ int analysis_make (struct judgement *j, double alarms, struct error *err)
 
 void analysis_clear (struct judgement *j)
 {
-    clear_judgement (j);
+    clear_attempt (j);
     free (j->distrusted);
-    free (j->most);
 }
 
 int align_stages (struct judgement *j, const struct plan *plan,

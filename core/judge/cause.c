@@ -16,15 +16,16 @@
 #include "core/paths/multipath.h"
 #include "util/alloc.h"
 #include "util/map.h"
+#include "util/pool.h"
 #include "util/sort.h"
 
 enum {
-    CLASS_ENOUGH = 4,  /* measured links of a class that is a cause */
-    SWITCH_ENOUGH = 2, /* the same for a switch */
-    DRIFT_ENOUGH = 4,  /* rounds for a drift, whose time is in */
-    DRIFT_PARTS = 16,  /* ... parts of the stage */
+    CLASS_LINKS_MIN = 4,  /* measured links of a class that is a cause */
+    SWITCH_LINKS_MIN = 2, /* the same for a switch */
+    DRIFT_ROUNDS_MIN = 4, /* rounds for a drift, whose time is in */
+    DRIFT_PARTS = 16,     /* ... parts of the stage */
     INDEX_BITS = 30,
-    ROW_CAUSES = 9 * ROW_MAX, /* entries of a row at most */
+    ROW_CAUSES_MAX = 9 * ROW_MAX, /* entries of a row at most */
 };
 
 const struct suspect_traits suspect_traits[SUSPECT_KINDS] = {
@@ -132,10 +133,10 @@ static int put_row (struct cause_build *b, uint32_t row,
                     const struct observation *o, struct error *err)
 {
     size_t first = b->n;
-    bool timed = b->rounds >= DRIFT_ENOUGH, again = o->round >= b->rounds;
+    bool timed = b->rounds >= DRIFT_ROUNDS_MIN, again = o->round >= b->rounds;
 
-    if (b->n + ROW_CAUSES > b->size) {
-        b->size = 2 * b->size + ROW_CAUSES;
+    if (b->n + ROW_CAUSES_MAX > b->size) {
+        b->size = 2 * b->size + ROW_CAUSES_MAX;
         b->entry = xrealloc (b->entry, b->size, sizeof (*b->entry));
     }
     for (size_t p = 0; p < o->n; p++) {
@@ -196,12 +197,14 @@ static uint32_t tail (const struct network *net, uint32_t arc)
     return net->link[arc_link (arc)].end[arc % 2];
 }
 
-void detours_make (struct detours *d, const struct network *net)
+void detours_make (struct detours *d, struct pool *pool,
+                   const struct network *net)
 {
     uint32_t narcs = 2 * (uint32_t)net->nlinks;
-    size_t *first = xcalloc (net->nswitches + 2, sizeof (*first));
+    size_t *first = pool_alloc (pool, net->nswitches + 2, sizeof (*first));
 
-    *d = (struct detours){ net, first, xarray (narcs, sizeof (*d->arc)) };
+    *d = (struct detours){ net, first,
+                           pool_alloc (pool, narcs, sizeof (*d->arc)) };
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t a = 0; a < narcs; a++)
             if (net->link[arc_link (a)].kind == LINK_SWITCH
@@ -214,13 +217,6 @@ void detours_make (struct detours *d, const struct network *net)
         for (size_t s = 2; s < net->nswitches + 2 && pass == 0; s++)
             first[s] += first[s - 1];
     }
-}
-
-void detours_clear (struct detours *d)
-{
-    free (d->first);
-    free (d->arc);
-    *d = (struct detours){ 0 };
 }
 
 int detour_tables (const struct network *net, uint32_t at, uint32_t to,
@@ -354,9 +350,9 @@ static bool is_possible (const struct cause_columns *t, const struct suspect *s)
 {
     switch (s->kind) {
     case SUSPECT_SWITCH:
-        return t->switch_links[s->index] >= SWITCH_ENOUGH;
+        return t->switch_links[s->index] >= SWITCH_LINKS_MIN;
     case SUSPECT_CLASS:
-        return t->class_links[s->index] >= CLASS_ENOUGH;
+        return t->class_links[s->index] >= CLASS_LINKS_MIN;
     case SUSPECT_ROUTE:
         return detour_exists (&t->c->detours, s->index,
                               pathset_endpoint (t->b->ps, s->to)->id);
@@ -431,6 +427,7 @@ static void add_columns (struct cause_columns *t)
 
 static void make_signatures (struct causes *c, const struct cause_build *b)
 {
+    struct pool *work = pool_create ();
     struct cause_columns t = { .b = b, .c = c };
     uint32_t classes = 0;
     size_t columns = 0;
@@ -440,19 +437,20 @@ static void make_signatures (struct causes *c, const struct cause_build *b)
             classes = b->net->link[l].class_id + 1;
     for (size_t i = 0; i < b->n; i++)
         columns += i == 0 || b->entry[i].key != b->entry[i - 1].key;
-    t.of_link = xarray (b->net->nlinks, sizeof (*t.of_link));
-    t.switch_links = xcalloc (b->net->nswitches, sizeof (*t.switch_links));
-    t.class_links = xcalloc (classes, sizeof (*t.class_links));
-    t.member = xarray (columns, sizeof (*t.member));
-    t.signature = xarray (columns, sizeof (*t.signature));
-    t.simplest = xarray (columns, sizeof (*t.simplest));
-    c->start = xcalloc (columns + 2, sizeof (*c->start));
-    c->row = xarray (b->n, sizeof (*c->row));
-    c->value = xarray (b->n, sizeof (*c->value));
+    t.of_link = pool_alloc (work, b->net->nlinks, sizeof (*t.of_link));
+    t.switch_links
+        = pool_alloc (work, b->net->nswitches, sizeof (*t.switch_links));
+    t.class_links = pool_alloc (work, classes, sizeof (*t.class_links));
+    t.member = pool_alloc (work, columns, sizeof (*t.member));
+    t.signature = pool_alloc (work, columns, sizeof (*t.signature));
+    t.simplest = pool_alloc (work, columns, sizeof (*t.simplest));
+    c->start = pool_alloc (c->pool, columns + 2, sizeof (*c->start));
+    c->row = pool_alloc (c->pool, b->n, sizeof (*c->row));
+    c->value = pool_alloc (c->pool, b->n, sizeof (*c->value));
     add_columns (&t);
     /* sort the members by signature */
-    c->first = xcalloc (c->n + 2, sizeof (*c->first));
-    c->member = xarray (t.n, sizeof (*c->member));
+    c->first = pool_alloc (c->pool, c->n + 2, sizeof (*c->first));
+    c->member = pool_alloc (c->pool, t.n, sizeof (*c->member));
     for (size_t i = 0; i < t.n; i++)
         c->first[t.signature[i] + 2]++;
     for (size_t k = 2; k <= c->n; k++)
@@ -460,12 +458,7 @@ static void make_signatures (struct causes *c, const struct cause_build *b)
     for (size_t i = 0; i < t.n; i++)
         c->member[c->first[t.signature[i] + 1]++] = t.member[i];
     map_clear (&t.by_hash);
-    free (t.of_link);
-    free (t.switch_links);
-    free (t.class_links);
-    free (t.member);
-    free (t.signature);
-    free (t.simplest);
+    pool_destroy (work);
 }
 
 int causes_make (struct causes *c, struct pathset *ps,
@@ -476,11 +469,11 @@ int causes_make (struct causes *c, struct pathset *ps,
                              .rounds = rounds };
     int rc = 0;
 
-    *c = (struct causes){ 0 };
+    *c = (struct causes){ .pool = pool_create () };
     for (size_t i = 0; i < obs->n && rc == 0; i++)
         rc = put_row (&b, (uint32_t)i, &obs->v[i], err);
     if (rc == 0) {
-        detours_make (&c->detours, b.net);
+        detours_make (&c->detours, c->pool, b.net);
         qsort (b.entry, b.n, sizeof (*b.entry), compare_cause_entries);
         make_signatures (c, &b);
     }
@@ -511,12 +504,7 @@ unsigned int suspect_crossed (const struct suspect *s,
 
 void causes_clear (struct causes *c)
 {
-    free (c->start);
-    free (c->row);
-    free (c->value);
-    free (c->first);
-    free (c->member);
-    detours_clear (&c->detours);
+    pool_destroy (c->pool);
     *c = (struct causes){ 0 };
 }
 

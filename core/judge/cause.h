@@ -71,8 +71,9 @@ struct detours {
     uint32_t *arc; /* to other switches, ascending */
 };
 
-void detours_make (struct detours *d, const struct network *net);
-void detours_clear (struct detours *d);
+/* In the pool. */
+void detours_make (struct detours *d, struct pool *pool,
+                   const struct network *net);
 
 /* Arcs from a place to an endpoint (the network's numbers) by the tables, at
  * most so many; -1: they do not lead there, or lead through place `but`.
@@ -109,6 +110,7 @@ struct causes {
     struct member *member; /* the simplest first */
     size_t kind[SUSPECT_KINDS]; /* signatures whose first is of the kind */
     struct detours detours;     /* alternative paths of routes */
+    struct pool *pool;          /* has all of it */
 };
 
 /* Find the causes for the observations, as rows, of endpoints of ps. A

@@ -27,6 +27,7 @@
 
 #include "core/paths/tree.h"
 #include "util/alloc.h"
+#include "util/pool.h"
 #include "util/rng.h"
 #include "util/site.h"
 #include "util/sort.h"
@@ -36,17 +37,17 @@ _Static_assert ((int)CONFIRM_ROUNDS_MAX == (int)SITE_CONFIRM_MAX,
 
 enum {
     SUSPECTS_MAX = 64, /* of a cause: bits of a mask */
-    CAUSES_HUNTED = 16,
-    SEVERAL = 255,    /* instead of a cause's number */
-    VAGUE_ROUNDS = 2, /* for what is too small for a cause */
-    SPREAD_ROUNDS = 16, /* for pairs whose messages are spread */
+    CONFIRMED_CAUSES_MAX = 16,
+    SEVERAL_CAUSES = 255, /* instead of a cause's number */
+    VAGUE_ROUNDS = 2,     /* for what is too small for a cause */
+    SPREAD_ROUNDS = 16,   /* for pairs whose messages are spread */
     ROWS_EACH = 4,
     ROWS_APART = 2,
-    POOL_MAX = 512,
-    SETS_MAX = 16,  /* of suspects, on paths to one destination */
-    DRAWS = 2,      /* sources for one such set */
-    DRAWS_OWN = 32, /* the same, if the destination is suspect */
-    CONTROLS = 2,   /* in each round */
+    CANDIDATES_MAX = 512,
+    SOURCE_SETS_MAX = 16, /* of suspects, on paths to one destination */
+    SET_DRAWS = 2,        /* sources for one such set */
+    OWN_DRAWS = 32,       /* the same, if the destination is suspect */
+    ROUND_CONTROLS = 2,   /* in each round */
     CONTROL_TRIES = 64,
 };
 
@@ -55,8 +56,8 @@ _Static_assert ((int)SPREAD_ROUNDS <= 16
                 "rounds are bits of a uint16_t");
 
 /* factors for the worth of a row */
-#define KNOWN 0.65 /* if the two were partners before */
-#define MIXED 0.5  /* if it crosses suspects of another cause */
+#define KNOWN_PAIR_WORTH 0.65 /* if the two were partners before */
+#define MIXED_PAIR_WORTH 0.5  /* if it crosses suspects of another cause */
 
 const struct confirm_options confirm_defaults = { .rounds = 4 };
 
@@ -68,7 +69,7 @@ struct candidate {
     uint32_t arc[ROW_MAX]; /* there and back */
 };
 
-struct hunt {
+struct confirm_search {
     struct pathset *ps;
     const struct network *net;
     struct plan *plan;   /* grows */
@@ -122,8 +123,6 @@ static void keep_suspects_to_confirm (struct suspicions *s,
                      || x->suspect[k].kind == SUSPECT_ROW;
         if (again)
             s->v[n++] = *x;
-        else
-            free (x->suspect);
     }
     s->n = n;
     if (n > 0)
@@ -135,7 +134,7 @@ static void keep_suspects_to_confirm (struct suspicions *s,
  */
 
 /* Find the arcs there and back; return the number there. */
-static int walk_candidate (const struct hunt *h, struct candidate *c,
+static int walk_candidate (const struct confirm_search *h, struct candidate *c,
                            struct error *err)
 {
     int there = pathset_walk (h->ps, c->a, c->b, c->arc, err);
@@ -148,7 +147,7 @@ static int walk_candidate (const struct hunt *h, struct candidate *c,
 }
 
 /* Add the pair to the pool if its round trip crosses a suspect. */
-static int add_candidate (struct hunt *h, uint32_t a, uint32_t b,
+static int add_candidate (struct confirm_search *h, uint32_t a, uint32_t b,
                           struct error *err)
 {
     struct candidate *c = &h->pool[h->npool];
@@ -157,7 +156,7 @@ static int add_candidate (struct hunt *h, uint32_t a, uint32_t b,
     uint64_t key = pair_key (a, b);
     int there;
 
-    if (h->npool == POOL_MAX || h->silent[a] || h->silent[b])
+    if (h->npool == CANDIDATES_MAX || h->silent[a] || h->silent[b])
         return 0;
     *c = (struct candidate){ .a = a, .b = b };
     if ((there = walk_candidate (h, c, err)) < 0)
@@ -177,15 +176,15 @@ static int add_candidate (struct hunt *h, uint32_t a, uint32_t b,
 
         mixed |= cause != 0 && cause != h->cause;
     }
-    c->worth = mixed ? MIXED : 1;
+    c->worth = mixed ? MIXED_PAIR_WORTH : 1;
     if (bsearch (&key, h->known, h->nknown, sizeof (key), compare_u64))
-        c->worth *= KNOWN;
+        c->worth *= KNOWN_PAIR_WORTH;
     h->npool += any;
     return 0;
 }
 
 /* The kind of the link that a suspect is; -1: not a link. */
-static int link_kind (const struct hunt *h, const struct suspect *s)
+static int link_kind (const struct confirm_search *h, const struct suspect *s)
 {
     uint32_t link = suspect_link (s);
 
@@ -195,7 +194,7 @@ static int link_kind (const struct hunt *h, const struct suspect *s)
 /* Whether few other destinations' trees have paths that cross the suspect at an
  * endpoint.
  */
-static bool is_suspect_end (const struct hunt *h, uint32_t end)
+static bool is_suspect_end (const struct confirm_search *h, uint32_t end)
 {
     const char *host = pathset_endpoint (h->ps, end)->host;
 
@@ -214,17 +213,17 @@ static bool is_suspect_end (const struct hunt *h, uint32_t end)
 struct source_set { /* leaves whose paths cross the same suspects */
     uint64_t mask;
     uint64_t seen;
-    uint32_t source[DRAWS_OWN];
+    uint32_t source[OWN_DRAWS];
 };
 
 /* Draw up to `draws` sources for each set of suspects on the paths to a
  * destination.
  */
-static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
+static int draw_sources (struct confirm_search *h, uint32_t to, size_t draws,
                          struct error *err)
 {
     const struct tree *t = h->tree;
-    struct source_set set[SETS_MAX];
+    struct source_set set[SOURCE_SETS_MAX];
     uint64_t others = 0; /* routes to other endpoints */
     size_t nsets = 0;
 
@@ -255,7 +254,7 @@ static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
             continue;
         while (s < nsets && set[s].mask != mask)
             s++;
-        if (s == SETS_MAX)
+        if (s == SOURCE_SETS_MAX)
             continue;
         if (s == nsets)
             set[nsets++] = (struct source_set){ .mask = mask };
@@ -275,7 +274,7 @@ static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
 /* Draw from the suspects' own destinations, and from others if a switch or a
  * link between switches is suspect.
  */
-static int fill_pool (struct hunt *h, struct error *err)
+static int fill_pool (struct confirm_search *h, struct error *err)
 {
     size_t n = pathset_size (h->ps);
     bool others = false;
@@ -293,9 +292,10 @@ static int fill_pool (struct hunt *h, struct error *err)
             return -1;
     }
     for (int own = 1; own >= !others; own--)
-        for (size_t i = 0; i < n && h->npool < POOL_MAX; i++)
+        for (size_t i = 0; i < n && h->npool < CANDIDATES_MAX; i++)
             if (is_suspect_end (h, h->order[i]) == own
-                && draw_sources (h, h->order[i], own ? DRAWS_OWN : DRAWS, err)
+                && draw_sources (h, h->order[i], own ? OWN_DRAWS : SET_DRAWS,
+                                 err)
                        < 0)
                 return -1;
     return 0;
@@ -308,7 +308,8 @@ static int fill_pool (struct hunt *h, struct error *err)
 /* What a row serves of the goals: of each the share that is left, since what no
  * row crosses yet tells nothing, and a fourth row little more; `take` counts it.
  */
-static double count_goals (struct hunt *h, const struct candidate *c, bool take)
+static double count_goals (struct confirm_search *h, const struct candidate *c,
+                           bool take)
 {
     double sum = 0;
 
@@ -327,7 +328,8 @@ static double count_goals (struct hunt *h, const struct candidate *c, bool take)
 }
 
 /* The first round of the stage in which a probe fits; h->rounds: none. */
-static unsigned int free_round (const struct hunt *h, const struct candidate *c)
+static unsigned int free_round (const struct confirm_search *h,
+                                const struct candidate *c)
 {
     unsigned int busy = h->end_busy[c->a] | h->end_busy[c->b];
     unsigned int r = 0;
@@ -339,7 +341,7 @@ static unsigned int free_round (const struct hunt *h, const struct candidate *c)
     return r;
 }
 
-static void place_candidate (struct hunt *h, unsigned int round,
+static void place_candidate (struct confirm_search *h, unsigned int round,
                              const struct candidate *c)
 {
     uint16_t bit = 1u << round;
@@ -352,7 +354,7 @@ static void place_candidate (struct hunt *h, unsigned int round,
 }
 
 /* Choose the best candidates, as long as any serves a goal. */
-static void choose_candidates (struct hunt *h)
+static void choose_candidates (struct confirm_search *h)
 {
     struct candidate *best;
 
@@ -371,16 +373,16 @@ static void choose_candidates (struct hunt *h)
         }
         if (best) {
             count_goals (h, best, true);
-            best->worth *= KNOWN; /* another partner is better */
+            best->worth *= KNOWN_PAIR_WORTH; /* another partner is better */
             place_candidate (h, free_round (h, best), best);
         }
     } while (best);
 }
 
 /* Add probes of the first stage that cross no suspect to each round. */
-static int add_controls (struct hunt *h, struct error *err)
+static int add_controls (struct confirm_search *h, struct error *err)
 {
-    size_t wanted = CONTROLS * (plan_rounds (h->plan) - h->first);
+    size_t wanted = ROUND_CONTROLS * (plan_rounds (h->plan) - h->first);
 
     for (int i = 0; i < CONTROL_TRIES && wanted > 0 && h->nknown > 0; i++) {
         uint64_t key = h->known[rng_below (&h->rng, h->nknown)];
@@ -403,7 +405,7 @@ static int add_controls (struct hunt *h, struct error *err)
 }
 
 /* Record which cause's suspects the links are. */
-static void mark_links (struct hunt *h, const struct suspicion *s,
+static void mark_links (struct confirm_search *h, const struct suspicion *s,
                         uint8_t cause)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -412,12 +414,12 @@ static void mark_links (struct hunt *h, const struct suspicion *s,
 
             if (s->suspect[i].kind != SUSPECT_ROUTE
                 && suspect_crossed (&s->suspect[i], h->net, a, 0))
-                *of = *of == 0 || *of == cause ? cause : SEVERAL;
+                *of = *of == 0 || *of == cause ? cause : SEVERAL_CAUSES;
         }
 }
 
-static int plan_cause_probes (struct hunt *h, const struct suspicion *s,
-                              struct error *err)
+static int plan_cause_probes (struct confirm_search *h,
+                              const struct suspicion *s, struct error *err)
 {
     h->nsuspects = s->n < SUSPECTS_MAX ? s->n : SUSPECTS_MAX;
     memcpy (h->suspect, s->suspect, h->nsuspects * sizeof (*h->suspect));
@@ -438,7 +440,7 @@ static int plan_cause_probes (struct hunt *h, const struct suspicion *s,
 /* Add a pair, some of whose flows may cross a suspect, to a round in which both
  * are free. It is not known which cables spread messages share.
  */
-static void add_spread_pair (struct hunt *h, const struct probe *p)
+static void add_spread_pair (struct confirm_search *h, const struct probe *p)
 {
     const struct candidate c = { .a = p->a, .b = p->b };
     unsigned int round = free_round (h, &c);
@@ -453,20 +455,21 @@ int confirm_suspects (struct plan *plan, struct pathset *ps,
 {
     const struct network *net = pathset_network (ps);
     size_t n = pathset_size (ps);
-    size_t causes = s->n < CAUSES_HUNTED ? s->n : CAUSES_HUNTED;
-    struct hunt h = {
+    size_t causes = s->n < CONFIRMED_CAUSES_MAX ? s->n : CONFIRMED_CAUSES_MAX;
+    struct pool *memory = pool_create ();
+    struct confirm_search h = {
         .ps = ps,
         .net = net,
         .plan = plan,
         .first = plan_rounds (plan),
-        .known = xarray (plan_probes (plan), sizeof (*h.known)),
-        .cause_of = xcalloc (net->nlinks, sizeof (*h.cause_of)),
-        .link_busy = xcalloc (net->nlinks, sizeof (*h.link_busy)),
-        .end_busy = xcalloc (n, sizeof (*h.end_busy)),
-        .silent = xcalloc (n, sizeof (*h.silent)),
-        .order = xarray (n, sizeof (*h.order)),
-        .mask = xarray (2 * net->nlinks, sizeof (*h.mask)),
-        .pool = xarray (POOL_MAX, sizeof (*h.pool)),
+        .known = pool_alloc (memory, plan_probes (plan), sizeof (*h.known)),
+        .cause_of = pool_alloc (memory, net->nlinks, sizeof (*h.cause_of)),
+        .link_busy = pool_alloc (memory, net->nlinks, sizeof (*h.link_busy)),
+        .end_busy = pool_alloc (memory, n, sizeof (*h.end_busy)),
+        .silent = pool_alloc (memory, n, sizeof (*h.silent)),
+        .order = pool_alloc (memory, n, sizeof (*h.order)),
+        .mask = pool_alloc (memory, 2 * net->nlinks, sizeof (*h.mask)),
+        .pool = pool_alloc (memory, CANDIDATES_MAX, sizeof (*h.pool)),
     };
     int rc = 0;
 
@@ -518,16 +521,9 @@ int confirm_suspects (struct plan *plan, struct pathset *ps,
         plan_set_confirm (plan, plan_confirm_rounds (plan) + plan_rounds (plan)
                                     - h.first);
 done:
-    free (h.known);
-    free (h.cause_of);
-    free (h.link_busy);
-    free (h.end_busy);
-    free (h.silent);
-    free (h.order);
-    free (h.mask);
     free (h.step);
-    free (h.pool);
     tree_destroy (h.tree);
+    pool_destroy (memory);
     return rc;
 }
 

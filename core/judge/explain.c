@@ -36,10 +36,11 @@
 #include "core/linear/linalg.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
+#include "util/pool.h"
 #include "util/sort.h"
 
 enum {
-    SCALE_ENOUGH = 16, /* rows that are enough for the scale */
+    SCALE_ROWS_MIN = 16, /* rows that are enough for the scale */
     ROWS_PER_CAUSE = 2,
     TURNS_MAX = 4 * CAUSES_MAX,
     DRAWS_MIN = 16,
@@ -52,12 +53,12 @@ enum {
     GROUPS = SUSPECT_KINDS + 1, /* of similar information */
 };
 
-#define SETTLED 0.9          /* of the previous scale */
-#define KNOWABLE 1e-5        /* of d' N^-1 d; less is no information */
-#define INDEPENDENT 1e-4     /* less: a copy of the chosen causes */
-#define COMPETES 0.6         /* share of a gain, if it is an estimate */
-#define SUSPECT_MARGIN 15.1  /* chi square, 1 degree, 1e-4 */
-#define SUSPECT_COMPETES 0.5 /* of the cause's gain */
+#define SETTLED_SCALE_MIN 0.9    /* of the previous scale */
+#define INFORMATION_MIN 1e-5     /* of d' N^-1 d; less is no information */
+#define INDEPENDENT_MIN 1e-4     /* less: a copy of the chosen causes */
+#define COMPETES_GAIN_MIN 0.6    /* share of a gain, if it is an estimate */
+#define SUSPECT_MARGIN_CHI2 15.1 /* chi square, 1 degree, 1e-4 */
+#define SUSPECT_GAIN_MIN 0.5     /* of the cause's gain */
 
 /* Quantiles of the absolute value of a standard normal. */
 #define NORMAL_THIRD 0.4307
@@ -101,7 +102,7 @@ static void set_info (struct explanation *ex, size_t k, double info)
 {
     double bound = bound_of (ex, k);
 
-    ex->info[k] = info < KNOWABLE * bound ? 0 : fmin (info, bound);
+    ex->info[k] = info < INFORMATION_MIN * bound ? 0 : fmin (info, bound);
 }
 
 /* p = V^-1 of at most LSQ_LANES signatures, and their information. p NULL: only
@@ -268,7 +269,7 @@ static double signature_gain (const struct explanation *ex, size_t k)
     if (!(ex->info[k] > 0) || (b < 0 && is_excess (ex, k)))
         return 0;
     left = information (ex, k);
-    if (left < INDEPENDENT * ex->info[k]) {
+    if (left < INDEPENDENT_MIN * ex->info[k]) {
         /* with an estimate this only shows that it is too small */
         if (ex->exact[k] || ex->n == 0)
             return 0;
@@ -316,7 +317,7 @@ static int find_best_signature (struct explanation *ex, double floor, int turns,
     for (size_t k = 0; k < ex->causes->n; k++) {
         double g = signature_gain (ex, k);
 
-        ex->score[k] = (ex->exact[k] ? g : g / COMPETES)
+        ex->score[k] = (ex->exact[k] ? g : g / COMPETES_GAIN_MIN)
                        - (best ? pow (threshold (ex, k), 2) : 0);
         if (best && ex->exact[k] && ex->score[k] > floor) {
             floor = ex->score[k];
@@ -433,7 +434,7 @@ static double noise_scale (const struct explanation *ex, double p,
     for (size_t i = 0; i < ex->model->nrows; i++)
         if (ex->row_info[i] > 0)
             v[n++] = fabs (ex->z[i]) / sqrt (ex->row_info[i]);
-    if (n >= SCALE_ENOUGH) {
+    if (n >= SCALE_ROWS_MIN) {
         stats_sort (v, n);
         scale = fmax (1, stats_quantile (v, n, p) / normal);
     }
@@ -484,20 +485,22 @@ int explain (struct explanation *ex, const struct model *model,
              const struct causes *causes, double alarms)
 {
     double *r = xarray (model->nrows, sizeof (*r));
+    struct pool *pool = pool_create ();
     double scale;
     int rc = -1;
 
     *ex = (struct explanation){
+        .pool = pool,
         .model = model,
         .causes = causes,
         .scale = 1,
-        .z = xarray (model->nrows, sizeof (double)),
-        .unexplained = xarray (model->nrows, sizeof (double)),
-        .row_info = xcalloc (model->nrows, sizeof (double)),
-        .info = xcalloc (causes->n, sizeof (double)),
-        .exact = xcalloc (causes->n, sizeof (bool)),
-        .score = xarray (causes->n, sizeof (double)),
-        .h = xarray (CAUSES_MAX * CAUSES_MAX, sizeof (double)),
+        .z = pool_alloc (pool, model->nrows, sizeof (double)),
+        .unexplained = pool_alloc (pool, model->nrows, sizeof (double)),
+        .row_info = pool_alloc (pool, model->nrows, sizeof (double)),
+        .info = pool_alloc (pool, causes->n, sizeof (double)),
+        .exact = pool_alloc (pool, causes->n, sizeof (bool)),
+        .score = pool_alloc (pool, causes->n, sizeof (double)),
+        .h = pool_alloc (pool, CAUSES_MAX * CAUSES_MAX, sizeof (double)),
     };
     for (int kind = 0; kind < SUSPECT_KINDS; kind++)
         if (causes->kind[kind] > 0)
@@ -516,7 +519,7 @@ int explain (struct explanation *ex, const struct model *model,
         if (forward (ex) < 0)
             goto done;
         ex->scale = noise_scale (ex, 1 / 3., NORMAL_THIRD);
-    } while (ex->scale < SETTLED * scale);
+    } while (ex->scale < SETTLED_SCALE_MIN * scale);
     ex->scale = noise_scale (ex, 0.5, NORMAL_MEDIAN);
     rc = refit (ex) < 0 ? -1 : drop_chance_causes (ex);
 done:
@@ -528,13 +531,7 @@ void explanation_clear (struct explanation *ex)
 {
     for (size_t i = 0; i < ex->n; i++)
         free (ex->cause[i].p);
-    free (ex->z);
-    free (ex->unexplained);
-    free (ex->row_info);
-    free (ex->info);
-    free (ex->exact);
-    free (ex->score);
-    free (ex->h);
+    pool_destroy (ex->pool);
     *ex = (struct explanation){ 0 };
 }
 
@@ -576,8 +573,8 @@ struct rival *explain_suspects (struct explanation *ex, size_t c, size_t *n)
     struct cause old = remove_cause (ex, c);
     int rc = refit (ex);
     double own = signature_gain (ex, self);
-    double least = fmax (own - SUSPECT_MARGIN * pow (ex->scale, 2),
-                         SUSPECT_COMPETES * own);
+    double least = fmax (own - SUSPECT_MARGIN_CHI2 * pow (ex->scale, 2),
+                         SUSPECT_GAIN_MIN * own);
 
     *n = 0;
     list[(*n)++] = make_rival (ex, self, 0);
@@ -614,7 +611,7 @@ static double upper_bound (const struct explanation *ex, size_t k, double sd)
             return fmax (ex->cause[i].excess_ns, 0)
                    + sd * ex->cause[i].stderr_ns;
     left = ex->info[k] > 0 ? information (ex, k) : 0;
-    if (left <= INDEPENDENT * ex->info[k])
+    if (left <= INDEPENDENT_MIN * ex->info[k])
         return INFINITY;
     return (fmax (causes_dot (ex->causes, k, ex->z) / left, 0)
             + sd * ex->scale / sqrt (left))

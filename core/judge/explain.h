@@ -27,6 +27,7 @@
  * way.
  */
 struct model {
+    struct pool *pool; /* has all but the solvers and the matrices of `own` */
     size_t nrows;
     const struct observations *obs;
 
@@ -185,6 +186,7 @@ struct cause {
 };
 
 struct explanation {
+    struct pool *pool; /* has all but what the causes have */
     const struct model *model;
     const struct causes *causes;
     struct cause cause[CAUSES_MAX];
@@ -250,8 +252,9 @@ int route_switches (struct explanation *ex, size_t c, const struct pathset *ps,
  */
 enum share_kind { SHARE_LOST, SHARE_SLOW };
 
+enum { SHARE_LINKS_MAX = 8 };
 struct share {
-    uint32_t *link;          /* [n] of the network, the likeliest first */
+    uint32_t link[SHARE_LINKS_MAX]; /* of the network, the likeliest first */
     size_t n;                /* 0: no link stands out */
     uint64_t sent, affected; /* messages across it, */
     double least;            /* ... lower bound of the share that is affected */
@@ -261,9 +264,7 @@ struct share {
 };
 
 /* Find it, without nodes that did not answer: they lose everything. first: those
- * to be measured again, by less evidence. 0, or -1 with err; the caller frees
- * share->link.
- */
+ * to be measured again, by less evidence. 0, or -1 with err. */
 int share_find (struct share *share, struct pathset *ps,
                 const struct samples *samples, enum share_kind kind,
                 bool first, struct error *err);

@@ -177,30 +177,35 @@ error:
 /* Append an empty suspicion. */
 static struct suspicion *add_suspicion (struct suspicions *list)
 {
-    list->v = xrealloc (list->v, list->n + 1, sizeof (*list->v));
-    list->v[list->n] = (struct suspicion){ 0 };
+    list->v = pool_grow (list->pool, list->v, list->n, sizeof (*list->v));
     return &list->v[list->n++];
 }
 
-static void list_members (const struct judgement *j, struct suspicion *s,
-                          size_t signature)
+static void list_suspect (struct suspicions *list, struct suspicion *s,
+                          struct suspect suspect)
+{
+    s->suspect = pool_grow (list->pool, s->suspect, s->n, sizeof (suspect));
+    s->suspect[s->n++] = suspect;
+}
+
+static void list_members (const struct judgement *j, struct suspicions *list,
+                          struct suspicion *s, size_t signature)
 {
     const struct causes *c = &j->causes;
-    size_t most = 3 * (c->first[signature + 1] - c->first[signature]);
 
-    s->suspect = xrealloc (s->suspect, s->n + most, sizeof (*s->suspect));
     for (size_t k = c->first[signature]; k < c->first[signature + 1]; k++) {
         struct suspect suspect = c->member[k].suspect;
 
-        s->suspect[s->n++] = suspect;
+        list_suspect (list, s, suspect);
         /* rows that cross a link both ways do not show which is slow */
         for (uint32_t way = 0; way < 2; way++)
             if (suspect.kind == SUSPECT_LINK
                 && j->net->link[suspect.index].kind == LINK_SWITCH)
-                s->suspect[s->n++] = (struct suspect){
-                    .kind = SUSPECT_ARC,
-                    .index = 2 * suspect.index + way,
-                };
+                list_suspect (list, s,
+                              (struct suspect){
+                                  .kind = SUSPECT_ARC,
+                                  .index = 2 * suspect.index + way,
+                              });
     }
 }
 
@@ -221,7 +226,7 @@ static int list_causes (struct judgement *j, struct suspicions *list)
         s->excess_ns = c->excess_ns;
         s->stderr_ns = c->stderr_ns;
         for (size_t k = 0; k < n; k++)
-            list_members (j, s, rival[k].signature);
+            list_members (j, list, s, rival[k].signature);
         free (rival);
     }
     return 0;
@@ -266,7 +271,7 @@ static void list_doubts (struct judgement *j, struct suspicions *list)
         s = add_suspicion (list);
         s->vague = true;
         s->excess_ns = s->stderr_ns = *worst;
-        list_members (j, s, signature);
+        list_members (j, list, s, signature);
         *worst = 0;
     }
 }
@@ -284,12 +289,10 @@ static int list_delays (struct judgement *j, struct suspicions *list,
     if (slow.n > 0) {
         s = add_suspicion (list);
         s->excess_ns = s->stderr_ns = j->opts->fail_ns;
-        s->suspect = xarray (slow.n, sizeof (*s->suspect));
-        for (; s->n < slow.n; s->n++)
-            s->suspect[s->n] = (struct suspect){ SUSPECT_LINK,
-                                                 slow.link[s->n], 0 };
+        for (size_t i = 0; i < slow.n; i++)
+            list_suspect (list, s,
+                          (struct suspect){ SUSPECT_LINK, slow.link[i], 0 });
     }
-    free (slow.link);
     return 0;
 }
 
@@ -320,7 +323,7 @@ int judge_first (struct suspicions *s, const struct judge_view *view,
     };
     int rc = -1;
 
-    *s = (struct suspicions){ 0 };
+    *s = (struct suspicions){ .pool = pool_create () };
     if (count_absent_probes (plan, samples, &j.absent, err) == 0
         && analysis_make (&j, ALARMS_FIRST, err) == 0) {
         rc = list_causes (&j, s) < 0 ? judge_ill_conditioned (err) : 0;
@@ -335,9 +338,7 @@ int judge_first (struct suspicions *s, const struct judge_view *view,
 
 void suspicions_clear (struct suspicions *s)
 {
-    for (size_t i = 0; i < s->n; i++)
-        free (s->v[i].suspect);
-    free (s->v);
+    pool_destroy (s->pool);
     free (s->pair);
     *s = (struct suspicions){ 0 };
 }

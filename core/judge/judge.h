@@ -148,6 +148,7 @@ struct suspicions {
                            those that tell most first */
     size_t npairs;
     bool delays;        /* some link may delay messages: it takes many to tell */
+    struct pool *pool;  /* has all but `pair` */
 };
 
 /* Judge a plan that has not ended. 0, or -1 with err; then suspicions_clear. */

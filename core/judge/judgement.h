@@ -16,6 +16,7 @@ enum { HOSTS_MIN = 4 }; /* to compare a host's loopback with theirs */
 #define NAMES(...) .name = { __VA_ARGS__ }
 
 struct judgement {
+    struct pool *pool; /* of an attempt: observations but their rows, `most` */
     struct pathset *ps;
     const struct network *net;
     const struct samples *samples;

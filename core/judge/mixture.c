@@ -6,10 +6,10 @@
  *
  *     (1 - f)(1 - b) g(t) + (f (1 - b) + b (1 - f)) g(t - e) + f b g(t - 2 e)
  *
- * t is counted from the FAST quantile of the pair's flows: even behind a switch
+ * t is counted from the FAST_SHARE quantile of the pair's flows: even behind a switch
  * with two ports some flows avoid the cable. g is normal. Its spread is that
- * between the FAST and the BULK quantile of a pair, as delays lift higher ones.
- * All pairs share the spread that CALM of them do not exceed: with a host that
+ * between the FAST_SHARE and the BULK_SHARE quantile of a pair, as delays lift higher ones.
+ * All pairs share the spread that CALM_PAIRS_SHARE of them do not exceed: with a host that
  * sleeps, or ports that are busy, a pair's own is more. Of the flows that avoid
  * a slow cable, the fast ones are a greater share, so g's mean is less.
  * Besides, any flow is delayed with a chance of `tail` by a time beyond `cut`:
@@ -21,17 +21,17 @@
  * Cables with the same f and b for each measured pair form a group, which no
  * number of flows tells apart. For each group, e is chosen from the sizes
  * found. The likeliest group, by all flows, is found if the log likelihood
- * ratio, with a slow cable to without, exceeds EVIDENCE plus the log of the
+ * ratio, with a slow cable to without, exceeds EVIDENCE_MIN_LOG_ODDS plus the log of the
  * number of groups, as for the loss of messages (judge/share), in one of two
  * ways. Either that of all flows and that of the flows that may cross the group
  * do, with a tail of either shape: a busy cable or host has a heavier tail, of
  * which some flows that should be slow are not, and sizes do not agree. The
- * excess has to be CLEAR_SD beyond the fast flows then, as paths differ in
+ * excess has to be CLEAR_MIN_SD beyond the fast flows then, as paths differ in
  * length, and the judge only warns, as a queue can look so. Or that of the
  * flows that may cross the group does where each pair has delays of its own, of
  * any density that does not increase with their size (Grenander's estimate): a
  * slow cable's flows are a heap at e. Each likelihood is that of its own best
- * delays. Groups within MARGIN of the likeliest are suspects, too. Then its
+ * delays. Groups within MARGIN_LOG_ODDS of the likeliest are suspects, too. Then its
  * slow flows are set aside, and the search goes on.
  */
 #include "config.h"
@@ -44,29 +44,32 @@
 #include "core/linear/stats.h"
 #include "util/alloc.h"
 #include "util/map.h"
+#include "util/pool.h"
 #include "util/rng.h"
 #include "util/sort.h"
 
-#define EVIDENCE 8.0
-#define MARGIN 3.0
-#define FAST 0.1
-#define BULK 0.3
-#define FAST_Z 1.2816 /* of a normal distribution: standard deviations from
-                         FAST to the median */
-#define BULK_Z 0.5244 /* from BULK */
-#define CALM 0.25 /* of the pairs, by their spread: these do not wait */
+#define EVIDENCE_MIN_LOG_ODDS 8.0
+#define MARGIN_LOG_ODDS 3.0
+#define FAST_SHARE 0.1
+#define BULK_SHARE 0.3
+#define FAST_Z \
+    1.2816            /* of a normal distribution: standard deviations from
+                         FAST_SHARE to the median */
+#define BULK_Z 0.5244 /* from BULK_SHARE */
+#define CALM_PAIRS_SHARE \
+    0.25 /* of the pairs, by their spread: these do not wait */
 #define CUT_SD 3.0
-#define CLEAR_SD 6.0
-#define GROWTH 1.05 /* of the bins of delays */
-#define SD_LEAST 5.0 /* ns; as the judge's accuracy */
-#define EXPECTED 8.0 /* slow flows of a cable that is judged */
+#define CLEAR_MIN_SD 6.0
+#define BIN_GROWTH 1.05        /* of the bins of delays */
+#define SD_MIN_NS 5.0          /* ns; as the judge's accuracy */
+#define EXPECTED_FLOWS_MIN 8.0 /* slow flows of a cable that is judged */
 
 enum {
-    SIZES_MAX = 32, /* tried for a group */
-    DOUBTS_MAX = 32, /* groups that are measured again */
-    REFINE = 3,     /* steps of expectation-maximisation */
-    STEPS = 20,     /* the same, of delays of any density */
-    BINS = 256,     /* of these, to 1e6 times the spread */
+    SIZES_MAX = 32,     /* tried for a group */
+    DOUBTS_MAX = 32,    /* groups that are measured again */
+    REFINE_STEPS = 3,   /* steps of expectation-maximisation */
+    DENSITY_STEPS = 20, /* the same, of delays of any density */
+    DELAY_BINS = 256,   /* of these, to 1e6 times the spread */
 };
 
 enum tail_shape { TAIL_EXPONENTIAL, TAIL_PARETO, TAIL_SHAPES };
@@ -95,6 +98,7 @@ struct flow_tally {
 };
 
 struct mixture {
+    struct pool *pool;   /* has all of it */
     uint32_t (*pair)[2]; /* [npairs] endpoints of the set */
     size_t npairs, nuneven;
     size_t *first;       /* [npairs + 1] flows of a pair */
@@ -131,13 +135,14 @@ static void add_mixture_flows (struct mixture *m, struct map *number,
     if (pair == MAP_NONE) {
         pair = (uint32_t)m->npairs;
         map_put (number, key, pair);
-        m->pair = xgrow (m->pair, m->npairs, sizeof (*m->pair));
+        m->pair = pool_grow (m->pool, m->pair, m->npairs, sizeof (*m->pair));
         m->pair[m->npairs][0] = (uint32_t)(key >> 32);
         m->pair[m->npairs++][1] = (uint32_t)key;
     }
     for (uint32_t f = 0; f < s->n; f++)
         if (!isnan (s->ns[f])) {
-            m->flow = xgrow (m->flow, m->nflows, sizeof (*m->flow));
+            m->flow
+                = pool_grow (m->pool, m->flow, m->nflows, sizeof (*m->flow));
             m->flow[m->nflows++]
                 = (struct mixture_flow){ pair, s->ns[f], false };
         }
@@ -159,17 +164,17 @@ static void find_bulk (struct mixture *m, const bool *chooses)
         for (size_t i = 0; i < n; i++)
             v[i] = m->flow[first + i].t;
         stats_sort (v, n);
-        fast = n > 0 ? stats_quantile (v, n, FAST) : 0;
+        fast = n > 0 ? stats_quantile (v, n, FAST_SHARE) : 0;
         if (n > 0 && chooses[p])
-            half[pairs++] = stats_quantile (v, n, BULK) - fast;
+            half[pairs++] = stats_quantile (v, n, BULK_SHARE) - fast;
         for (size_t i = 0; i < n; i++)
             m->flow[first + i].t -= fast;
     }
     stats_sort (half, pairs);
-    m->sd = SD_LEAST;
+    m->sd = SD_MIN_NS;
     if (pairs > 0)
-        m->sd = fmax (SD_LEAST, stats_quantile (half, pairs, CALM)
-                                    / (FAST_Z - BULK_Z));
+        m->sd = fmax (SD_MIN_NS, stats_quantile (half, pairs, CALM_PAIRS_SHARE)
+                                     / (FAST_Z - BULK_Z));
     m->middle = FAST_Z * m->sd;
     m->cut = m->middle + CUT_SD * m->sd;
     free (v);
@@ -293,14 +298,14 @@ static bool set_uneven_aside (struct mixture *m, struct multipath *paths,
     return true;
 }
 
-/* If a cable is slow, the FAST quantile of a pair's flows is a higher one of
+/* If a cable is slow, the FAST_SHARE quantile of a pair's flows is a higher one of
  * those that avoid it.
  */
 static void set_middles (struct mixture *m)
 {
     for (size_t k = 0; k < m->ncrossings; k++) {
         struct mixture_crossing *c = &m->crossing[k];
-        double fast = FAST / (1 - c->once - c->twice);
+        double fast = FAST_SHARE / (1 - c->once - c->twice);
 
         c->middle
             = fast < 0.5 ? m->sd * stats_normal_two_sided (2 * fast) : 0;
@@ -313,8 +318,8 @@ static void set_middles (struct mixture *m)
 static void make_groups (struct mixture *m, const struct cable_key *key,
                          uint32_t *number)
 {
-    m->cable = xarray (m->ncables, sizeof (*m->cable));
-    m->group = xarray (m->ncables, sizeof (*m->group));
+    m->cable = pool_alloc (m->pool, m->ncables, sizeof (*m->cable));
+    m->group = pool_alloc (m->pool, m->ncables, sizeof (*m->group));
     for (size_t k = 0; k < m->ncables; k++) {
         m->cable[k] = key[k].cable;
         if (k > 0 && key[k].hash == key[k - 1].hash) {
@@ -327,7 +332,7 @@ static void make_groups (struct mixture *m, const struct cable_key *key,
                                       .crossing = m->ncrossings };
         m->ncrossings += key[k].n;
     }
-    m->crossing = xarray (m->ncrossings, sizeof (*m->crossing));
+    m->crossing = pool_alloc (m->pool, m->ncrossings, sizeof (*m->crossing));
 }
 
 static void add_key (struct cable_key *key, const struct mixture_entry *e)
@@ -393,10 +398,12 @@ struct mixture *mixture_create (struct multipath *paths,
                                 const struct pathset *ps,
                                 const struct pair_flows *flows, size_t n)
 {
-    struct mixture *m = xcalloc (1, sizeof (*m));
+    struct pool *pool = pool_create ();
+    struct mixture *m = pool_alloc (pool, 1, sizeof (*m));
     struct map number = { 0 };
     bool *chooses;
 
+    m->pool = pool;
     for (size_t i = 0; i < n; i++)
         if (flows[i].n > 0)
             add_mixture_flows (m, &number, &flows[i]);
@@ -406,31 +413,23 @@ struct mixture *mixture_create (struct multipath *paths,
         return NULL;
     }
     qsort (m->flow, m->nflows, sizeof (*m->flow), compare_flows);
-    m->first = xcalloc (m->npairs + 1, sizeof (*m->first));
+    m->first = pool_alloc (pool, m->npairs + 1, sizeof (*m->first));
     for (size_t i = 0; i < m->nflows; i++)
         m->first[m->flow[i].pair + 1]++;
     for (size_t p = 0; p < m->npairs; p++)
         m->first[p + 1] += m->first[p];
-    chooses = xcalloc (m->npairs, sizeof (*chooses));
+    chooses = pool_alloc (pool, m->npairs, sizeof (*chooses));
     find_mixture_groups (m, paths, ps, chooses);
     find_bulk (m, chooses);
     count_all (m);
     set_middles (m);
-    free (chooses);
     return m;
 }
 
 void mixture_destroy (struct mixture *m)
 {
-    if (!m)
-        return;
-    free (m->pair);
-    free (m->first);
-    free (m->flow);
-    free (m->crossing);
-    free (m->cable);
-    free (m->group);
-    free (m);
+    if (m)
+        pool_destroy (m->pool);
 }
 
 /*
@@ -540,7 +539,7 @@ static void try_excess (const struct mixture *m, const struct mixture_group *g,
     struct mixture_tail none = tail_of (m, shape, of), tail = none;
 
     fit->excess = excess;
-    for (int i = 0; i < REFINE; i++) {
+    for (int i = 0; i < REFINE_STEPS; i++) {
         evaluate (m, g, of, &tail, fit);
         /* the mean of a normal distribution that is cut off */
         if (refine && fit->slow > 0.5)
@@ -613,9 +612,10 @@ static void set_aside (struct mixture *m, const struct mixture_group *g,
 
 static unsigned int bin_of (const struct mixture *m, double t)
 {
-    double k = log1p ((t - m->cut) * (GROWTH - 1) / (m->sd / 2)) / log (GROWTH);
+    double k = log1p ((t - m->cut) * (BIN_GROWTH - 1) / (m->sd / 2))
+               / log (BIN_GROWTH);
 
-    return k < BINS - 1 ? (unsigned int)k : BINS - 1;
+    return k < DELAY_BINS - 1 ? (unsigned int)k : DELAY_BINS - 1;
 }
 
 /* The likeliest density of `weight` that does not increase: neighbours that do
@@ -624,10 +624,10 @@ static unsigned int bin_of (const struct mixture *m, double t)
 static void make_decreasing (const struct mixture *m, const double *weight,
                              double *density)
 {
-    double mass[BINS], width[BINS], next = m->sd / 2, sum = 0;
-    unsigned int end[BINS], n = 0;
+    double mass[DELAY_BINS], width[DELAY_BINS], next = m->sd / 2, sum = 0;
+    unsigned int end[DELAY_BINS], n = 0;
 
-    for (unsigned int b = 0; b < BINS; b++, next *= GROWTH) {
+    for (unsigned int b = 0; b < DELAY_BINS; b++, next *= BIN_GROWTH) {
         mass[n] = weight[b];
         width[n] = next;
         end[n++] = b + 1;
@@ -639,7 +639,7 @@ static void make_decreasing (const struct mixture *m, const double *weight,
             end[n - 2] = end[n - 1];
         }
     }
-    for (unsigned int b = 0, k = 0; b < BINS; b++) {
+    for (unsigned int b = 0, k = 0; b < DELAY_BINS; b++) {
         k += b == end[k];
         density[b] = sum > 0 ? mass[k] / width[k] / sum : 0;
     }
@@ -653,7 +653,8 @@ static double pair_evidence (const struct mixture *m,
 {
     double fast = log1p (-c->once * beyond (m, c->middle + excess)
                          - c->twice * beyond (m, c->middle + 2 * excess));
-    double weight[BINS] = { 0 }, density[BINS], with = 0, without = 0;
+    double weight[DELAY_BINS] = { 0 }, density[DELAY_BINS], with = 0,
+           without = 0;
     double all = 0, delayed = 0;
 
     for (size_t i = m->first[c->pair]; i < m->first[c->pair + 1]; i++) {
@@ -665,7 +666,7 @@ static double pair_evidence (const struct mixture *m,
         delayed++;
         weight[bin_of (m, f->t)]++;
     }
-    for (int step = 0; step <= STEPS; step++) {
+    for (int step = 0; step <= DENSITY_STEPS; step++) {
         double share = (delayed + 0.5) / (all + 1);
 
         make_decreasing (m, weight, density);
@@ -699,15 +700,15 @@ static double pair_evidence (const struct mixture *m,
 
 static double evidence_threshold (const struct mixture *m)
 {
-    return EVIDENCE + log ((double)m->ngroups);
+    return EVIDENCE_MIN_LOG_ODDS + log ((double)m->ngroups);
 }
 
 /* Whether a group with an excess is found by the flows of all pairs. */
 static bool is_far (const struct mixture *m, const struct mixture_group *g,
                     const struct mixture_fit *fit)
 {
-    bool far
-        = fit->less > evidence_threshold (m) && fit->excess > CLEAR_SD * m->sd;
+    bool far = fit->less > evidence_threshold (m)
+               && fit->excess > CLEAR_MIN_SD * m->sd;
 
     for (int shape = 0; shape < TAIL_SHAPES && far; shape++) {
         struct mixture_fit all, alone;
@@ -757,7 +758,7 @@ bool mixture_next (struct mixture *m, struct slow_cable *found)
         const struct mixture_fit *b = &fit[best];
 
         *found = (struct slow_cable){
-            .cable = xarray (m->ncables, sizeof (*found->cable)),
+            .cable = pool_alloc (m->pool, m->ncables, sizeof (*found->cable)),
             .group = m->group[best].n,
             .excess_ns = b->excess,
             .stderr_ns = m->sd / sqrt (fmax (1, b->slow)),
@@ -770,7 +771,7 @@ bool mixture_next (struct mixture *m, struct slow_cable *found)
         for (size_t g = 0; g < m->ngroups; g++) {
             size_t of = g == 0 ? best : g <= best ? g - 1 : g;
 
-            if (fit[of].less <= b->less - MARGIN)
+            if (fit[of].less <= b->less - MARGIN_LOG_ODDS)
                 continue;
             memcpy (found->cable + found->n, m->cable + m->group[of].first,
                     m->group[of].n * sizeof (*m->cable));
@@ -876,7 +877,7 @@ size_t mixture_cables (const struct mixture *m, size_t *judged,
             expected += (c->once + c->twice)
                         * (double)(m->first[c->pair + 1] - m->first[c->pair]);
         }
-        if (expected > EXPECTED)
+        if (expected > EXPECTED_FLOWS_MIN)
             *judged += of->n;
     }
     return m->ncables;

@@ -5,8 +5,8 @@
  *     x_l  ~ N (mu_class(l), spread_class(l)^2)
  *     mu_c ~ N (a typical value of its kind, mean_sd^2)
  *     o_hb ~ N (by how much its loopback was slower in run b than in the first
- *               baseline that has one, LOOPBACK_SD^2), or N (0, OFFSET_SD^2)
- *     d_l  ~ N (0, SKEW_SD^2)
+ *               baseline that has one, LOOPBACK_SD_NS^2), or N (0, OFFSET_SD_NS^2)
+ *     d_l  ~ N (0, SKEW_SD_NS^2)
  *     w_s  ~ N (F n_s, F^2 a_s), F = SWITCH_FIGURE
  *     t_i  ~ N (row_i . (x, o, d), var_i)  for every row of the baselines.
  *
@@ -75,41 +75,44 @@
 #include "core/linear/stats.h"
 #include "util/alloc.h"
 #include "util/map.h"
+#include "util/pool.h"
 #include "util/rng.h"
 #include "util/sort.h"
 
 enum {
-    CLASS_ENOUGH = 8,  /* determined links for a class's spread */
-    LRTL_ENOUGH = 12,  /* ... to calibrate LRTL */
-    DRAWS = LSQ_LANES, /* to find which links are determined */
+    CLASS_LINKS_MIN = 8, /* determined links for a class's spread */
+    LRTL_LINKS_MIN = 12, /* ... to calibrate LRTL */
+    DRAWS = LSQ_LANES,   /* to find which links are determined */
     DRAWS_SEED = 1,
     FIT_TURNS = 8,
-    DIRECT_MOST = 4000, /* rows of the job; unknowns of a full matrix: 64 MB */
-    INVERSE_MOST = 512, /* rows of the job */
+    DIRECT_MAX = 4000, /* rows of the job; unknowns of a full matrix: 64 MB */
+    INVERSE_ROWS_MAX = 512, /* rows of the job */
 };
 
 /* ns */
-#define HOST_FIGURE 350.0   /* half of the time that is not cable and switch */
-#define MEAN_SD 3000.0      /* at least; otherwise the median RTT */
-#define SPREAD_DEFAULT 100.0
-#define SPREAD_MIN 20.0
-#define OFFSET_SD 80.0   /* of a host in a run, without a loopback */
-#define LOOPBACK_SD 20.0 /* of the part that loopbacks do not show */
-#define SKEW_SD 50.0     /* of a direction about the mean of both */
+#define HOST_FIGURE_NS 350.0 /* half of the time that is not cable and switch */
+#define MEAN_MIN_SD_NS 3000.0 /* at least; otherwise the median RTT */
+#define SPREAD_DEFAULT_NS 100.0
+#define SPREAD_MIN_NS 20.0
+#define OFFSET_SD_NS 80.0   /* of a host in a run, without a loopback */
+#define LOOPBACK_SD_NS 20.0 /* of the part that loopbacks do not show */
+#define SKEW_SD_NS 50.0     /* of a direction about the mean of both */
 #define WAITED_SD 2.0    /* of a doubt; 0.25 % of waits exceed it */
 
 /* relative to `differ` */
-#define SPREAD_WIDE 3.0 /* of the first pass */
-#define DETERMINED 0.5  /* greatest standard deviation of a determined link */
+#define WIDE_SPREADS 3.0 /* of the first pass */
+#define DETERMINED_MAX_SD \
+    0.5 /* greatest standard deviation of a determined link */
 
 #define NORMAL_THIRD 0.4307 /* a third of a standard normal's sizes are less */
-#define ALIKE 1e-6
-#define LRTL_SURE 4.0  /* standard deviations of a slope that is not 0 */
+#define ALIKE_MAX_SHARE 1e-6
+#define LRTL_SLOPE_MIN_SD 4.0 /* standard deviations of a slope that is not 0 */
 #define MEDIAN_VAR 1.5708 /* of a median, times n / the variance of one */
 
 #define NONE UINT32_MAX
 
 struct model_build {
+    struct pool *pool; /* has all but `way` */
     struct model *m;
     const struct network *net;
     const struct model_run *job, *base;
@@ -134,7 +137,7 @@ struct model_build {
 
 static double figure (const struct network *net, uint32_t link)
 {
-    return net->link[link].kind == LINK_HOST ? HOST_FIGURE : SWITCH_FIGURE;
+    return net->link[link].kind == LINK_HOST ? HOST_FIGURE_NS : SWITCH_FIGURE;
 }
 
 static void row_add (const struct sparse *a, size_t row, double w, double *x)
@@ -183,10 +186,10 @@ static int gather_model_rows (struct model_build *b, struct pathset *ps,
         return -1;
     for (size_t r = 0; r < b->nbase; r++)
         rows += b->base[r].obs.n;
-    b->row = xarray (rows, sizeof (*b->row));
-    b->run = xarray (rows, sizeof (*b->run));
-    m->link = xarray (b->net->nlinks, sizeof (*m->link));
-    m->column = xarray (b->net->nlinks, sizeof (*m->column));
+    b->row = pool_alloc (b->pool, rows, sizeof (*b->row));
+    b->run = pool_alloc (b->pool, rows, sizeof (*b->run));
+    m->link = pool_alloc (m->pool, b->net->nlinks, sizeof (*m->link));
+    m->column = pool_alloc (m->pool, b->net->nlinks, sizeof (*m->column));
     for (size_t l = 0; l < b->net->nlinks; l++)
         m->column[l] = NONE;
     for (size_t j = 0; j < m->m; j++)
@@ -219,9 +222,9 @@ static void add_model_way (struct model_build *b, const struct observation *o)
     if (o->apart == 0 || map_find (&b->way, o->ends) != MAP_NONE)
         return;
     map_put (&b->way, o->ends, (uint32_t)m->nways);
-    m->apart = xgrow (m->apart, m->nways, sizeof (*m->apart));
+    m->apart = pool_grow (m->pool, m->apart, m->nways, sizeof (*m->apart));
     m->apart[m->nways] = o->apart;
-    b->within = xgrow (b->within, m->nways, sizeof (*b->within));
+    b->within = pool_grow (b->pool, b->within, m->nways, sizeof (*b->within));
     b->within[m->nways++] = o->within;
 }
 
@@ -242,8 +245,9 @@ static uint32_t class_number (struct model_build *b, uint32_t link)
     while (c < m->nclasses && m->class_id[c] != id)
         c++;
     if (c == m->nclasses) {
-        m->class_id = xgrow (m->class_id, c, sizeof (*m->class_id));
-        b->figure = xgrow (b->figure, c, sizeof (*b->figure));
+        m->class_id
+            = pool_grow (m->pool, m->class_id, c, sizeof (*m->class_id));
+        b->figure = pool_grow (b->pool, b->figure, c, sizeof (*b->figure));
         m->class_id[c] = id;
         b->figure[c] = figure (b->net, link);
         m->nclasses++;
@@ -256,7 +260,7 @@ static void number_classes (struct model_build *b)
 {
     struct model *m = b->m;
 
-    m->class_of = xarray (m->n, sizeof (*m->class_of));
+    m->class_of = pool_alloc (m->pool, m->n, sizeof (*m->class_of));
     for (size_t l = 0; l < m->n; l++)
         m->class_of[l] = class_number (b, m->link[l]);
     for (size_t i = 0; i < b->n; i++)
@@ -287,10 +291,10 @@ static struct loopback_time loopback_difference (struct loopback_time now,
                                                  struct loopback_time before)
 {
     double ns = now.ns - before.ns;
-    double sd = hypot (LOOPBACK_SD, hypot (now.sd, before.sd));
+    double sd = hypot (LOOPBACK_SD_NS, hypot (now.sd, before.sd));
 
-    if (isnan (ns) || (sd > OFFSET_SD && fabs (ns) < WAITED_SD * sd))
-        return (struct loopback_time){ 0, OFFSET_SD };
+    if (isnan (ns) || (sd > OFFSET_SD_NS && fabs (ns) < WAITED_SD * sd))
+        return (struct loopback_time){ 0, OFFSET_SD_NS };
     return (struct loopback_time){ ns, sd };
 }
 
@@ -321,7 +325,7 @@ bool model_loopback (const struct model *m, uint32_t link, double *ns,
 {
     uint32_t offset = m->offset_of[link];
 
-    if (offset == NONE || m->offset_sd[offset] == OFFSET_SD)
+    if (offset == NONE || m->offset_sd[offset] == OFFSET_SD_NS)
         return false;
     *ns = m->offset_mean[offset];
     *sd = m->offset_sd[offset];
@@ -354,12 +358,12 @@ static void make_offsets (struct model_build *b)
     size_t nlinks = b->net->nlinks;
     size_t most = 2 * (m->nrows + b->n);
 
-    b->before = xarray (nlinks, sizeof (*b->before));
-    b->run_of = xarray (nlinks, sizeof (*b->run_of));
-    b->offset = xarray (nlinks, sizeof (*b->offset));
-    m->offset_of = xarray (nlinks, sizeof (*m->offset_of));
-    m->offset_mean = xarray (most, sizeof (*m->offset_mean));
-    m->offset_sd = xarray (most, sizeof (*m->offset_sd));
+    b->before = pool_alloc (b->pool, nlinks, sizeof (*b->before));
+    b->run_of = pool_alloc (b->pool, nlinks, sizeof (*b->run_of));
+    b->offset = pool_alloc (b->pool, nlinks, sizeof (*b->offset));
+    m->offset_of = pool_alloc (m->pool, nlinks, sizeof (*m->offset_of));
+    m->offset_mean = pool_alloc (m->pool, most, sizeof (*m->offset_mean));
+    m->offset_sd = pool_alloc (m->pool, most, sizeof (*m->offset_sd));
     for (size_t l = 0; l < nlinks; l++) {
         b->before[l] = (struct loopback_time){ .ns = NAN };
         b->run_of[l] = m->offset_of[l] = NONE;
@@ -407,7 +411,7 @@ static void put_lone (struct model_build *b, struct row_entries *r,
     uint32_t c = class_number (b, link);
 
     put_entry (r, b->m->n + c, count);
-    b->lone = xgrow (b->lone, b->nlone, sizeof (*b->lone));
+    b->lone = pool_grow (b->pool, b->lone, b->nlone, sizeof (*b->lone));
     b->lone[b->nlone++] = (struct lone){ (uint32_t)b->m->a->nrows, c,
                                          (double)count * count };
 }
@@ -466,7 +470,7 @@ static void add_measured (struct model_build *b)
 {
     uint32_t *rows_of = xcalloc (b->net->nlinks, sizeof (*rows_of));
 
-    b->var = xarray (b->n, sizeof (*b->var));
+    b->var = pool_alloc (b->pool, b->n, sizeof (*b->var));
     for (size_t i = 0, end; i < b->n; i = end) {
         for (end = i; end < b->n && b->run[end] == b->run[i]; end++)
             for (size_t p = 0; p < b->row[end]->n; p++)
@@ -499,8 +503,8 @@ static void make_rows (struct model_build *b)
     size_t most = offsets + 3 * (b->n + m->nrows);
 
     m->a = sparse_create (0);
-    m->weight = xarray (most, sizeof (*m->weight));
-    m->y = xarray (most, sizeof (*m->y));
+    m->weight = pool_alloc (m->pool, most, sizeof (*m->weight));
+    m->y = pool_alloc (m->pool, most, sizeof (*m->y));
     add_measured (b);
     m->measured = m->a->nrows;
     for (size_t l = 0; l < m->n; l++)
@@ -513,7 +517,7 @@ static void make_rows (struct model_build *b)
         add_prior (b, ways + w, ways + w, SWITCH_FIGURE * b->within[w]);
     for (size_t i = 0; i < m->noffsets; i++)
         add_prior (b, offsets + i, offsets + i, m->offset_mean[i]);
-    m->prior = xcalloc (1, sizeof (*m->prior));
+    m->prior = pool_alloc (m->pool, 1, sizeof (*m->prior));
     m->prior->nrows = m->a->nrows;
     for (size_t i = 0; i < m->nrows; i++)
         add_model_row (b, &m->obs->v[i], 0, NULL);
@@ -530,7 +534,7 @@ static void make_rows (struct model_build *b)
 /* Find which links rows of the baseline cross. */
 static void find_covered (struct model *m)
 {
-    m->covered = xcalloc (m->m, sizeof (*m->covered));
+    m->covered = pool_alloc (m->pool, m->m, sizeof (*m->covered));
     m->uncovered = m->m;
     for (size_t e = 0; e < m->a->start[m->measured]; e++)
         if (m->a->col[e] < m->m && !m->covered[m->a->col[e]]) {
@@ -543,11 +547,11 @@ static void find_covered (struct model *m)
 /* Find the job's own unknowns. */
 static void find_job_unknowns (struct model *m)
 {
-    struct model_own *own = m->own = xcalloc (1, sizeof (*own));
+    struct model_own *own = m->own = pool_alloc (m->pool, 1, sizeof (*own));
     size_t n = model_unknowns (m);
 
-    own->col = xarray (n, sizeof (*own->col));
-    own->at = xarray (n, sizeof (*own->at));
+    own->col = pool_alloc (m->pool, n, sizeof (*own->col));
+    own->at = pool_alloc (m->pool, n, sizeof (*own->at));
     for (size_t j = 0; j < n; j++)
         own->at[j] = j < m->m || (j >= m->n && j < m->n + m->nclasses) ? 0
                                                                       : NONE;
@@ -580,7 +584,7 @@ static void weight_model_rows (const struct model_build *b)
     for (size_t c = 0; c < m->nclasses; c++)
         *w++ = pow (m->mean_sd, -2);
     for (size_t l = 0; l < m->nskews; l++)
-        *w++ = pow (SKEW_SD, -2);
+        *w++ = pow (SKEW_SD_NS, -2);
     for (size_t l = 0; l < m->nways; l++)
         *w++ = pow (SWITCH_FIGURE, -2) / m->apart[l];
     for (size_t i = 0; i < m->noffsets; i++)
@@ -590,23 +594,23 @@ static void weight_model_rows (const struct model_build *b)
 /* Whether the problem may be small enough for linear/direct. */
 static bool is_small (const struct model *m)
 {
-    return m->nrows <= DIRECT_MOST;
+    return m->nrows <= DIRECT_MAX;
 }
 
 /* The problem of rows a; keep[n]: as for lsq_create_direct. */
 static struct lsq *solver_of (const struct model *m, const struct sparse *a,
                               const uint32_t *keep, size_t n)
 {
-    struct lsq *q = is_small (m) ? lsq_create_direct (a, m->weight, keep, n,
-                                                      DIRECT_MOST)
-                                 : NULL;
+    struct lsq *q = is_small (m)
+                        ? lsq_create_direct (a, m->weight, keep, n, DIRECT_MAX)
+                        : NULL;
 
     return q ? q : lsq_create (a, m->weight);
 }
 
 static struct lsq *prior_solver (const struct model *m)
 {
-    bool few = m->nrows <= INVERSE_MOST;
+    bool few = m->nrows <= INVERSE_ROWS_MAX;
 
     return solver_of (m, m->prior, m->own->col, few ? m->own->n : 0);
 }
@@ -648,7 +652,7 @@ static int prepare_model_solver (struct model *m)
             || lsq_solve (m->before, m->y, LSQ_FINE, m->expected) < 0)
             return -1;
     }
-    if (m->nrows <= INVERSE_MOST && (own->factor = lsq_kept (m->before)))
+    if (m->nrows <= INVERSE_ROWS_MAX && (own->factor = lsq_kept (m->before)))
         find_known (m);
     return 0;
 }
@@ -707,16 +711,15 @@ static bool reuse_last_model (const struct model_build *b,
         return false;
     m->differ = last->differ;
     m->mean_sd = last->mean_sd;
-    m->spread = xarray (m->nclasses, sizeof (*m->spread));
+    m->spread = pool_alloc (m->pool, m->nclasses, sizeof (*m->spread));
     memcpy (m->spread, last->spread, m->nclasses * sizeof (*m->spread));
     weight_model_rows (b);
     if (!same_numbers (m, m->weight, last->weight)) {
-        free (m->spread);
         m->spread = NULL;
         return false;
     }
-    m->unit = xcalloc (m->nclasses, sizeof (*m->unit));
-    m->zero = xcalloc (m->nclasses, sizeof (*m->zero));
+    m->unit = pool_alloc (m->pool, m->nclasses, sizeof (*m->unit));
+    m->zero = pool_alloc (m->pool, m->nclasses, sizeof (*m->zero));
     m->before = last->before;
     memcpy (m->expected, last->expected,
             model_unknowns (m) * sizeof (*m->expected));
@@ -829,7 +832,7 @@ static int fit_classes (const struct model_build *b, double *off)
     }
     /* means that no row separates are shared */
     for (size_t c = 0; c < n; c++)
-        h[c * n + c] += ALIKE * (h[c * n + c] + 1e-30);
+        h[c * n + c] += ALIKE_MAX_SHARE * (h[c * n + c] + 1e-30);
     if ((rc = linalg_cholesky (h, n)) == 0) {
         linalg_solve (h, n, mean);
         for (size_t i = 0; i < rows; i++) {
@@ -858,17 +861,18 @@ static int find_differences (const struct model_build *b)
     for (int turn = 0; turn < FIT_TURNS && rc == 0; turn++)
         rc = fit_classes (b, v);
     stats_sort (v, rows);
-    m->differ = SPREAD_DEFAULT;
-    if (rows >= CLASS_ENOUGH) {
+    m->differ = SPREAD_DEFAULT_NS;
+    if (rows >= CLASS_LINKS_MIN) {
         double ns = stats_quantile (v, rows, 1 / 3.) / NORMAL_THIRD;
 
         /* the default is accurate enough for less */
-        if (ns > SPREAD_WIDE * SPREAD_DEFAULT)
+        if (ns > WIDE_SPREADS * SPREAD_DEFAULT_NS)
             m->differ = ns;
     }
     for (size_t i = 0; i < rows; i++)
         v[i] = b->m->y[measured_row (m, i)];
-    m->mean_sd = rows > 0 ? fmax (MEAN_SD, stats_median (v, rows)) : MEAN_SD;
+    m->mean_sd = rows > 0 ? fmax (MEAN_MIN_SD_NS, stats_median (v, rows))
+                          : MEAN_MIN_SD_NS;
     free (v);
     return rc;
 }
@@ -935,10 +939,11 @@ static void calibrate (const struct model_build *b, uint32_t c, const double *x,
     }
     for (size_t i = 0; i < k; i++)
         v[i] = x[at[i]] - unit * b->net->link[m->link[at[i]]].lrtl;
-    rest = fmax (SPREAD_MIN, stats_mad (v, k, stats_median (v, k)));
+    rest = fmax (SPREAD_MIN_NS, stats_mad (v, k, stats_median (v, k)));
     var = MEDIAN_VAR * n * pow (rest / (high[0] - low[0]), 2);
     rest = sqrt (rest * rest + far * far * var);
-    if (unit <= LRTL_SURE * sqrt (var) || rest >= (high[1] - low[1]) / 2)
+    if (unit <= LRTL_SLOPE_MIN_SD * sqrt (var)
+        || rest >= (high[1] - low[1]) / 2)
         return;
     m->spread[c] = rest;
     m->unit[c] = unit;
@@ -961,11 +966,11 @@ static int estimate_spreads (const struct model_build *b)
     struct lsq *q;
     int rc = -1;
 
-    m->spread = xarray (m->nclasses, sizeof (*m->spread));
-    m->unit = xcalloc (m->nclasses, sizeof (*m->unit));
-    m->zero = xcalloc (m->nclasses, sizeof (*m->zero));
+    m->spread = pool_alloc (m->pool, m->nclasses, sizeof (*m->spread));
+    m->unit = pool_alloc (m->pool, m->nclasses, sizeof (*m->unit));
+    m->zero = pool_alloc (m->pool, m->nclasses, sizeof (*m->zero));
     for (size_t c = 0; c < m->nclasses; c++)
-        m->spread[c] = SPREAD_WIDE * m->differ;
+        m->spread[c] = WIDE_SPREADS * m->differ;
     weight_model_rows (b);
     weigh_job (m);
     q = m->alone ? prior_solver (m) : solver_of (m, m->a, NULL, 0);
@@ -978,17 +983,17 @@ static int estimate_spreads (const struct model_build *b)
         for (uint32_t l = 0; l < m->n; l++)
             if (m->class_of[l] == c
                 && lsq_sketch_variance (sketch, DRAWS, &l, &one, 1)
-                       < pow (DETERMINED * m->differ, 2)) {
+                       < pow (DETERMINED_MAX_SD * m->differ, 2)) {
                 at[k] = l;
                 v[k++] = x[l];
             }
         m->spread[c] = m->differ;
-        if (k >= CLASS_ENOUGH) {
+        if (k >= CLASS_LINKS_MIN) {
             double centre = stats_median (v, k);
 
-            m->spread[c] = fmax (SPREAD_MIN, stats_mad (v, k, centre));
+            m->spread[c] = fmax (SPREAD_MIN_NS, stats_mad (v, k, centre));
         }
-        if (k >= LRTL_ENOUGH && b->n == 0)
+        if (k >= LRTL_LINKS_MIN && b->n == 0)
             calibrate (b, c, x, at, k, v);
     }
     weight_model_rows (b);
@@ -1031,7 +1036,7 @@ static void find_scatter (struct model *m, const struct network *net)
         v[i] = (o->rtt_ns - mean) / sqrt (var);
     }
     m->scatter = 1;
-    if (m->nrows >= CLASS_ENOUGH)
+    if (m->nrows >= CLASS_LINKS_MIN)
         m->scatter
             = fmax (1, stats_mad (v, m->nrows, stats_median (v, m->nrows)));
     free (v);
@@ -1047,10 +1052,14 @@ int model_make (struct model *m, struct pathset *ps,
         .job = job,
         .base = base,
         .nbase = nbase,
+        .pool = pool_create (),
     };
     int rc = -1;
 
-    *m = (struct model){ .obs = &job->obs, .nrows = job->obs.n, .last = last };
+    *m = (struct model){ .pool = pool_create (),
+                         .obs = &job->obs,
+                         .nrows = job->obs.n,
+                         .last = last };
     if (gather_model_rows (&b, ps, err) < 0)
         goto done;
     number_classes (&b);
@@ -1059,7 +1068,7 @@ int model_make (struct model *m, struct pathset *ps,
     make_offsets (&b);
     make_rows (&b);
     find_covered (m);
-    m->expected = xcalloc (model_unknowns (m), sizeof (double));
+    m->expected = pool_alloc (m->pool, model_unknowns (m), sizeof (double));
     find_job_unknowns (m);
     /* ill-conditioned only by numbers that no noise explains */
     if ((!reuse_last_model (&b, last)
@@ -1071,24 +1080,14 @@ int model_make (struct model *m, struct pathset *ps,
     find_scatter (m, b.net);
     rc = 0;
 done:
-    free (b.row);
-    free (b.run);
-    free (b.before);
-    free (b.offset);
-    free (b.run_of);
-    free (b.figure);
-    free (b.var);
-    free (b.lone);
     map_clear (&b.way);
-    free (b.within);
+    pool_destroy (b.pool);
     return rc;
 }
 
 /* What only this job's rows need. */
 static void clear_job (struct model *m)
 {
-    free (m->offset_of);
-    free (m->covered);
     lsq_destroy (m->after);
     m->offset_of = NULL;
     m->covered = NULL;
@@ -1114,27 +1113,9 @@ void model_clear (struct model *m)
         *m = (struct model){ 0 };
         return;
     }
-    free (m->link);
-    free (m->column);
-    free (m->class_of);
-    free (m->class_id);
-    free (m->spread);
-    free (m->unit);
-    free (m->zero);
-    free (m->apart);
-    free (m->offset_mean);
-    free (m->offset_sd);
-    free (m->expected);
-    free (m->y);
-    free (m->weight);
     lsq_destroy (taken ? NULL : m->before);
-    if (m->own) {
-        free (m->own->col);
-        free (m->own->at);
-        free (m->own);
-    }
-    free (m->prior);
     sparse_destroy (m->a);
+    pool_destroy (m->pool);
     *m = (struct model){ 0 };
 }
 

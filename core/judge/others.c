@@ -64,7 +64,7 @@ void judge_nodes (struct judgement *j)
     }
 }
 
-/* A finding of the links that lose or delay messages; it frees share->link.
+/* A finding of the links that lose or delay messages.
  * NULL if it is not known which link between switches does, since messages are
  * spread: then there is a note instead.
  */
@@ -76,7 +76,6 @@ static struct finding *add_share (struct judgement *j, struct share *share,
 
     for (size_t i = 0; i < share->n; i++)
         add_suspect_link (j, f, share->link[i], false);
-    free (share->link);
     if (!j->paths || f->kind == FINDING_HOST_END)
         return f;
     j->verdict->nfindings--;
@@ -102,9 +101,8 @@ int judge_delays (struct judgement *j, struct error *err)
     for (size_t i = 0; i < j->verdict->nopen && slow.n > 0; i++)
         if (j->verdict->open[i] == slow.link[0])
             slow.n = 0;
-    if (slow.n == 0)
-        free (slow.link);
-    else if ((f = add_share (j, &slow, BASIS_SLOW, FACT_SOME_LINK_DELAYS)))
+    if (slow.n > 0
+        && (f = add_share (j, &slow, BASIS_SLOW, FACT_SOME_LINK_DELAYS)))
         finding_add_fact (
             j->verdict, f,
             FACT (DELAYED, N (slow.affected, slow.sent, slow.more_ns / 1e3,
@@ -264,11 +262,9 @@ void judge_cables (struct judgement *j, const struct plan *plan)
         before[k] = mixture_evidence (old, c[k].cable[0], c[k].excess_ns,
                                       &slow_before[k]);
     mixture_destroy (old);
-    for (size_t k = 0; k < n; k++) {
+    for (size_t k = 0; k < n; k++)
         if (!slow_before[k])
             judge_cable (j, &c[k], before[k]);
-        free (c[k].cable);
-    }
     if (all)
         cables = mixture_cables (all, &judged, &uneven);
     if (uneven > 0)

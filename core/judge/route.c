@@ -10,7 +10,7 @@
  * minus half of the chi square that it misses, times the density of such an
  * excess: for a route over its detours, with the expected latencies of their
  * links and what other causes add; for a link, slow now or before, each decade
- * from EXCESS_MIN to EXCESS_MAX is equally likely.
+ * from EXCESS_MIN_NS to EXCESS_MAX_NS is equally likely.
  *
  * Rare are a table that differs from the one just
  * read and a link slower by less than FailExcess (ROUTE_ODDS, a guess); rarer
@@ -26,15 +26,15 @@
 #include "util/alloc.h"
 #include "util/sort.h"
 
-#define DETOUR_SD 2.5 /* largest distance of a route from a detour */
+#define DETOUR_MAX_SD 2.5 /* largest distance of a route from a detour */
 #define ROUTE_ODDS 0.1
 #define PAIR_ODDS 0.2 /* if a single pair shows it */
 /* Of such a route to a second slow link that looks like a detour over the
  * first.
  */
 #define CHANCE_ODDS 100.0
-#define EXCESS_MIN 1e2 /* ns */
-#define EXCESS_MAX 1e6
+#define EXCESS_MIN_NS 1e2 /* ns */
+#define EXCESS_MAX_NS 1e6
 
 struct detour_fit {
     double sd;      /* distance of the closest, in standard deviations;
@@ -229,8 +229,8 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
         double ns = fabs (g->excess_ns);
         /* of the excess of a link that is slow, or was before */
         double density = 1
-                         / (fmax (ns, EXCESS_MIN)
-                            * log (EXCESS_MAX / EXCESS_MIN));
+                         / (fmax (ns, EXCESS_MIN_NS)
+                            * log (EXCESS_MAX_NS / EXCESS_MIN_NS));
         double odds = 0;
 
         if (is_switch_link (net, &g->member->suspect)
@@ -238,7 +238,7 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
                 || g->member->suspect.kind == SUSPECT_LINK))
             odds = g->likelihood * density
                    * (g->excess_ns > fail_ns ? 1 : ROUTE_ODDS);
-        else if (g->fit.sd < DETOUR_SD)
+        else if (g->fit.sd < DETOUR_MAX_SD)
             odds = (g->fit.by_others ? CHANCE_ODDS
                     : alone          ? PAIR_ODDS
                                      : ROUTE_ODDS)

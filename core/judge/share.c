@@ -31,27 +31,29 @@
 
 #include "core/linear/sparse.h"
 #include "util/alloc.h"
+#include "util/pool.h"
 
 enum {
-    ENOUGH = 4, /* samples with losses: at least two probes */
-    ASLEEP = 2, /* loopbacks with slow messages */
+    SAMPLES_MIN = 4,          /* samples with losses: at least two probes */
+    ASLEEP_LOOPBACKS_MIN = 2, /* loopbacks with slow messages */
     LIMITS = 2,
-    LINKS_MAX = 8,
-    PASSES = 20, /* to divide: more fit noise, as sums tell little of each link */
+    DIVIDE_PASSES
+    = 20, /* to divide: more fit noise, as sums tell little of each link */
 };
 
-#define RATE 0.05      /* of messages lost, */
-#define RATE_SLOW 0.02 /* or slow */
+#define LOST_RATE 0.05 /* of messages lost, */
+#define SLOW_RATE 0.02 /* or slow */
 /* Natural logs of odds: needed to find a link (plus the log of the number of
  * links), and the range in which other links are suspects, too.
  */
-#define EVIDENCE 8.0
-#define MARGIN 3.0
+#define EVIDENCE_MIN_LOG_ODDS 8.0
+#define MARGIN_LOG_ODDS 3.0
 #define SHAPE 1.0
-#define FIRST 0.3 /* of the evidence and samples, to measure again */
+#define FIRST_STAGE_SHARE \
+    0.3 /* of the evidence and samples, to measure again */
 
 /* Quantile of the normal distribution for a bound that holds in 99.9 %. */
-#define BOUND 3.09
+#define BOUND_SD 3.09
 
 static const struct {
     int slow, waited; /* of slow_limit_ns: the limit, and a quarter of it */
@@ -73,6 +75,7 @@ struct counted {
 };
 
 struct share_work {
+    struct pool *pool; /* has all but `rows` */
     struct pathset *ps;
     const struct samples *samples;
     enum share_kind kind;
@@ -127,7 +130,7 @@ static void exclude_hosts (struct share_work *w)
                           > slow_limit_ns[limits[LIMITS - 1].slow];
     }
     for (uint32_t end = 0; end < n; end++) {
-        w->left_out[end] = asleep[end] >= ASLEEP;
+        w->left_out[end] = asleep[end] >= ASLEEP_LOOPBACKS_MIN;
         for (size_t i = 0; i < s->nmissing && !w->left_out[end]; i++)
             w->left_out[end] = !strcmp (s->missing[i],
                                         pathset_endpoint (w->ps, end)->host);
@@ -141,7 +144,8 @@ static void keep_counted_sample (struct share_work *w, const struct sample *s,
 {
     struct counted *c;
 
-    w->counted = xgrow (w->counted, w->rows->nrows, sizeof (*w->counted));
+    w->counted
+        = pool_grow (w->pool, w->counted, w->rows->nrows, sizeof (*w->counted));
     c = &w->counted[w->rows->nrows];
     c->sent = s->sent - s->lost;
     for (int limit = 0; limit < LIMITS; limit++) {
@@ -202,11 +206,11 @@ static double dispersion (const struct tally *t)
                               / (double)(t->all - 1));
 }
 
-/* The likeliest rate of each link; the caller frees them. */
+/* The likeliest rate of each link. */
 static double *divide (const struct share_work *w, int limit, int kind)
 {
     const struct sparse *a = w->rows;
-    double *rate = xarray (w->m, sizeof (*rate));
+    double *rate = pool_alloc (w->pool, w->m, sizeof (*rate));
     double *sent = xcalloc (2 * w->m, sizeof (*sent)), *got = sent + w->m;
 
     for (size_t i = 0; i < a->nrows; i++)
@@ -214,7 +218,7 @@ static double *divide (const struct share_work *w, int limit, int kind)
             sent[a->col[e]] += w->counted[i].sent;
     for (size_t k = 0; k < w->m; k++)
         rate[k] = sent[k] > 0;
-    for (int pass = 0; pass < PASSES; pass++) {
+    for (int pass = 0; pass < DIVIDE_PASSES; pass++) {
         memset (got, 0, w->m * sizeof (*got));
         for (size_t i = 0; i < a->nrows; i++) {
             double count = w->counted[i].of[limit][kind], sum = 0;
@@ -286,13 +290,13 @@ static double link_ratio (struct share_work *w, size_t k, int limit,
     double own[KINDS], found;
 
     if ((double)link->samples < w->enough
-        || link->affected < (slow ? RATE_SLOW : RATE) * link->sent
+        || link->affected < (slow ? SLOW_RATE : LOST_RATE) * link->sent
         || link->affected * others.sent <= others.affected * link->sent)
         return 0;
     *scatter = dispersion (&others);
     found = log_likelihood (link) + log_likelihood (&others)
             - log_likelihood (all);
-    if (slow && found > (w->need - MARGIN) * *scatter) {
+    if (slow && found > (w->need - MARGIN_LOG_ODDS) * *scatter) {
         own_messages (w, k, limit, own);
         if (shape (own, limits[limit].less) / *scatter < (w->first ? 0 : SHAPE))
             return 0;
@@ -330,7 +334,7 @@ static void weigh_shares (struct share_work *w, int limit, double *ev, int *by)
 static double least_share (const struct tally *t)
 {
     double events = (double)t->samples;
-    double root = 1 - 1 / (9 * events) - BOUND / (3 * sqrt (events));
+    double root = 1 - 1 / (9 * events) - BOUND_SD / (3 * sqrt (events));
 
     if (t->samples == 0 || root <= 0)
         return 0;
@@ -345,7 +349,6 @@ static void list_links (struct share *share, const struct share_work *w,
 {
     size_t best;
 
-    share->link = xarray (w->m, sizeof (*share->link));
     do {
         best = 0;
         for (size_t k = 1; k < w->m; k++)
@@ -355,16 +358,20 @@ static void list_links (struct share *share, const struct share_work *w,
             break;
         share->link[share->n++] = w->of[best];
         ev[best] = 0;
-    } while (share->n < LINKS_MAX);
+    } while (share->n < SHARE_LINKS_MAX);
 }
 
 int share_find (struct share *share, struct pathset *ps,
                 const struct samples *samples, enum share_kind kind,
                 bool first, struct error *err)
 {
-    double part = first ? FIRST : 1;
-    struct share_work w = { .ps = ps, .samples = samples, .kind = kind,
-                            .first = first, .enough = part * ENOUGH };
+    double part = first ? FIRST_STAGE_SHARE : 1;
+    struct share_work w = { .ps = ps,
+                            .samples = samples,
+                            .kind = kind,
+                            .first = first,
+                            .enough = part * SAMPLES_MIN,
+                            .pool = pool_create () };
     int limit, *by; /* of the greater evidence */
     struct tally all;
     size_t best = 0;
@@ -372,15 +379,17 @@ int share_find (struct share *share, struct pathset *ps,
     int rc;
 
     *share = (struct share){ 0 };
-    if (!(w.of = pathset_links (ps, &w.m, err)))
+    if (!(w.of = pathset_links (ps, &w.m, err))) {
+        pool_destroy (w.pool);
         return -1;
+    }
     for (int i = 0; i < LIMITS; i++)
-        w.link[i] = xcalloc (w.m, sizeof (*w.link[i]));
-    w.left_out = xcalloc (pathset_size (ps), sizeof (*w.left_out));
-    ev = xcalloc (w.m, sizeof (*ev));
-    w.need = part * (EVIDENCE + log ((double)w.m));
+        w.link[i] = pool_alloc (w.pool, w.m, sizeof (*w.link[i]));
+    w.left_out = pool_alloc (w.pool, pathset_size (ps), sizeof (*w.left_out));
+    ev = pool_alloc (w.pool, w.m, sizeof (*ev));
+    w.need = part * (EVIDENCE_MIN_LOG_ODDS + log ((double)w.m));
     w.rows = sparse_create (w.m);
-    by = xcalloc (w.m, sizeof (*by));
+    by = pool_alloc (w.pool, w.m, sizeof (*by));
     rc = count_crossings (&w, err);
     for (int i = 0; i < (kind == SHARE_LOST ? 1 : LIMITS); i++)
         weigh_shares (&w, i, ev, by);
@@ -392,7 +401,7 @@ int share_find (struct share *share, struct pathset *ps,
     if (rc == 0 && w.m > 0 && ev[best] > w.need) {
         const struct tally *t = &w.link[limit][best];
 
-        list_links (share, &w, ev, first ? w.need : ev[best] - MARGIN);
+        list_links (share, &w, ev, first ? w.need : ev[best] - MARGIN_LOG_ODDS);
         share->sent = (uint64_t)t->sent;
         share->affected = (uint64_t)t->affected;
         share->least = least_share (t);
@@ -402,15 +411,7 @@ int share_find (struct share *share, struct pathset *ps,
     share->other_sent = (uint64_t)all.sent;
     share->other_affected = (uint64_t)all.affected;
     share->other_least = least_share (&all);
-    for (int i = 0; i < LIMITS; i++) {
-        free (w.link[i]);
-        for (int kind = 0; kind < KINDS; kind++)
-            free (w.rate[i][kind]);
-    }
     sparse_destroy (w.rows);
-    free (w.counted);
-    free (w.left_out);
-    free (ev);
-    free (by);
+    pool_destroy (w.pool);
     return rc;
 }

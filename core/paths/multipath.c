@@ -15,6 +15,7 @@
 
 #include "util/alloc.h"
 #include "util/map.h"
+#include "util/pool.h"
 #include "util/rng.h"
 #include "util/sets.h"
 
@@ -24,6 +25,7 @@ enum { PORTS_MAX = 256 }; /* of a switch */
 #define ARRIVED (NETWORK_NONE - 1)
 
 struct multipath_work {
+    struct pool *pool; /* has all but the maps and `next` */
     struct link_info *link;
     uint32_t *one;     /* [nswitches] another of the same place, or itself */
     struct map number; /* of an endpoint */
@@ -367,7 +369,7 @@ static void make_network (struct multipath *m)
     struct multipath_work *w = m->work;
     bool *several = xcalloc (u->nswitches, sizeof (*several));
 
-    w->link = xarray (u->nlinks, sizeof (*w->link));
+    w->link = pool_alloc (w->pool, u->nlinks, sizeof (*w->link));
     for (uint32_t p = 0; p < u->nswitches; p++)
         if (sets_find (w->one, p) != p)
             several[sets_find (w->one, p)] = true;
@@ -402,7 +404,7 @@ static void number_endpoints (struct multipath_work *w,
 
             if (map_find (&w->number, id) != MAP_NONE)
                 continue;
-            w->end = xgrow (w->end, w->n, sizeof (*w->end));
+            w->end = pool_grow (w->pool, w->end, w->n, sizeof (*w->end));
             map_put (&w->number, id, (uint32_t)w->n);
             w->end[w->n++] = id;
         }
@@ -417,7 +419,7 @@ static bool *list_senders (struct multipath_work *w, const struct network *net)
     uint32_t *port = xarray (net->nswitches, sizeof (*port)), arc;
     uint8_t *count = xcalloc (net->nswitches, sizeof (*count));
 
-    w->sender = xarray (w->n, sizeof (*w->sender));
+    w->sender = pool_alloc (w->pool, w->n, sizeof (*w->sender));
     for (size_t i = 0; i < w->n; i++) {
         uint32_t at = net->attach (net->net, w->end[i], &arc);
         uint32_t place = net->place (net->net, w->end[i]);
@@ -440,28 +442,30 @@ struct multipath *multipath_create (const struct pathset *const *ps, size_t n,
                                     struct error *err)
 {
     const struct network *u = pathset_network (ps[0]);
-    struct multipath *m = xcalloc (1, sizeof (*m));
-    struct multipath_work *w = xcalloc (1, sizeof (*w));
+    struct pool *pool = pool_create ();
+    struct multipath *m = pool_alloc (pool, 1, sizeof (*m));
+    struct multipath_work *w = pool_alloc (pool, 1, sizeof (*w));
     bool *first;
     int rc;
 
     *m = (struct multipath){ .under = u, .as = *as, .work = w };
+    w->pool = pool;
     number_endpoints (w, ps, n);
     first = list_senders (w, u);
-    w->one = xarray (u->nswitches, sizeof (*w->one));
-    w->place = xarray (u->nswitches, sizeof (*w->place));
-    w->seen = xcalloc (u->nswitches, sizeof (*w->seen));
-    w->reached = xarray (u->nswitches, sizeof (*w->reached));
-    w->to = xarray (u->nswitches, sizeof (*w->to));
-    w->known = xcalloc (u->nswitches, sizeof (*w->known));
-    w->mass[0] = xcalloc (u->nswitches, sizeof (double));
-    w->mass[1] = xcalloc (u->nswitches, sizeof (double));
-    w->share = xcalloc (u->nlinks, sizeof (*w->share));
-    w->list = xarray (u->nlinks, sizeof (*w->list));
-    w->taken = xcalloc (u->nlinks, sizeof (*w->taken));
-    w->only = xcalloc (u->nlinks, sizeof (*w->only));
-    m->bundle = xarray (u->nlinks, sizeof (*m->bundle));
-    m->cables = xcalloc (u->nlinks, sizeof (*m->cables));
+    w->one = pool_alloc (pool, u->nswitches, sizeof (*w->one));
+    w->place = pool_alloc (pool, u->nswitches, sizeof (*w->place));
+    w->seen = pool_alloc (pool, u->nswitches, sizeof (*w->seen));
+    w->reached = pool_alloc (pool, u->nswitches, sizeof (*w->reached));
+    w->to = pool_alloc (pool, u->nswitches, sizeof (*w->to));
+    w->known = pool_alloc (pool, u->nswitches, sizeof (*w->known));
+    w->mass[0] = pool_alloc (pool, u->nswitches, sizeof (double));
+    w->mass[1] = pool_alloc (pool, u->nswitches, sizeof (double));
+    w->share = pool_alloc (pool, u->nlinks, sizeof (*w->share));
+    w->list = pool_alloc (pool, u->nlinks, sizeof (*w->list));
+    w->taken = pool_alloc (pool, u->nlinks, sizeof (*w->taken));
+    w->only = pool_alloc (pool, u->nlinks, sizeof (*w->only));
+    m->bundle = pool_alloc (pool, u->nlinks, sizeof (*m->bundle));
+    m->cables = pool_alloc (pool, u->nlinks, sizeof (*m->cables));
     for (size_t l = 0; l < u->nlinks; l++)
         m->bundle[l] = NETWORK_NONE;
     for (uint32_t p = 0; p < u->nswitches; p++) {
@@ -487,26 +491,8 @@ void multipath_destroy (struct multipath *m)
         return;
     map_clear (&m->work->number);
     map_clear (&m->work->by_places);
-    free (m->work->link);
-    free (m->work->one);
-    free (m->work->end);
-    free (m->work->sender);
-    free (m->work->place);
     free (m->work->next);
-    free (m->work->taken);
-    free (m->work->only);
-    free (m->work->seen);
-    free (m->work->reached);
-    free (m->work->to);
-    free (m->work->known);
-    free (m->work->mass[0]);
-    free (m->work->mass[1]);
-    free (m->work->share);
-    free (m->work->list);
-    free (m->work);
-    free (m->bundle);
-    free (m->cables);
-    free (m);
+    pool_destroy (m->work->pool);
 }
 
 /*

@@ -3,29 +3,29 @@
 #include "config.h"
 #include "core/paths/tree.h"
 
-#include <stdlib.h>
-
-#include "util/alloc.h"
+#include "util/pool.h"
 
 struct tree *tree_create (const struct pathset *ps)
 {
     const struct network *net = pathset_network (ps);
     size_t n = pathset_size (ps);
-    struct tree *t = xcalloc (1, sizeof (*t));
+    struct pool *pool = pool_create ();
+    struct tree *t = pool_alloc (pool, 1, sizeof (*t));
     uint32_t ports = 0; /* found so far; ports are numbered in this order */
 
+    t->pool = pool;
     t->ps = ps;
-    t->leaf_of = xcalloc (n + 1, sizeof (*t->leaf_of));
-    t->first = xcalloc (n + 2, sizeof (*t->first));
-    t->member = xcalloc (n + 1, sizeof (*t->member));
-    t->ports = xcalloc (n + 1, sizeof (*t->ports));
-    t->up = xcalloc (n + 1, sizeof (*t->up));
-    t->leaf = xcalloc (n + 1, sizeof (*t->leaf));
-    t->place = xcalloc (n + 1, sizeof (*t->place));
-    t->arc = xcalloc (net->nplaces + 1, sizeof (*t->arc));
-    t->parent = xcalloc (net->nplaces + 1, sizeof (*t->parent));
-    t->grown = xcalloc (net->nplaces + 1, sizeof (*t->grown));
-    t->step = xcalloc (net->nplaces + 1, sizeof (*t->step));
+    t->leaf_of = pool_alloc (pool, n + 1, sizeof (*t->leaf_of));
+    t->first = pool_alloc (pool, n + 2, sizeof (*t->first));
+    t->member = pool_alloc (pool, n + 1, sizeof (*t->member));
+    t->ports = pool_alloc (pool, n + 1, sizeof (*t->ports));
+    t->up = pool_alloc (pool, n + 1, sizeof (*t->up));
+    t->leaf = pool_alloc (pool, n + 1, sizeof (*t->leaf));
+    t->place = pool_alloc (pool, n + 1, sizeof (*t->place));
+    t->arc = pool_alloc (pool, net->nplaces + 1, sizeof (*t->arc));
+    t->parent = pool_alloc (pool, net->nplaces + 1, sizeof (*t->parent));
+    t->grown = pool_alloc (pool, net->nplaces + 1, sizeof (*t->grown));
+    t->step = pool_alloc (pool, net->nplaces + 1, sizeof (*t->step));
     /* number the leaves by the places that first hops lead to */
     for (size_t i = 0; i < n; i++) {
         uint32_t id = pathset_endpoint (ps, i)->id;
@@ -53,20 +53,8 @@ struct tree *tree_create (const struct pathset *ps)
 
 void tree_destroy (struct tree *t)
 {
-    if (!t)
-        return;
-    free (t->leaf_of);
-    free (t->first);
-    free (t->member);
-    free (t->ports);
-    free (t->up);
-    free (t->arc);
-    free (t->parent);
-    free (t->leaf);
-    free (t->place);
-    free (t->grown);
-    free (t->step);
-    free (t);
+    if (t)
+        pool_destroy (t->pool);
 }
 
 /* Report what is wrong with the path from a leaf, as walk describes it. */

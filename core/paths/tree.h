@@ -19,6 +19,8 @@
 #include "util/error.h"
 
 struct tree {
+    struct pool *pool; /* has all of it */
+
     /* the same for all destinations */
     const struct pathset *ps;
     size_t nleaves;

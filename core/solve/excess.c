@@ -23,17 +23,17 @@
 
 #include "core/linear/lsq.h"
 #include "core/linear/stats.h"
-#include "util/alloc.h"
+#include "util/pool.h"
 #include "util/sort.h"
 
 enum {
-    LINKS_MIN = 3,    /* determined links that a tested switch needs */
-    CLASS_ENOUGH = 8, /* determined links for a spread of a class */
-    FOUND_MAX = 64,   /* switches; more are not just a few slow ones */
+    LINKS_MIN = 3,       /* determined links that a tested switch needs */
+    CLASS_LINKS_MIN = 8, /* determined links for a spread of a class */
+    FOUND_MAX = 64,      /* switches; more are not just a few slow ones */
 };
 
-#define CHANCE 0.01    /* of naming a switch if none is slow */
-#define STDERR_MIN 1.0 /* ns; no measurement is more accurate */
+#define CHANCE_MAX 0.01   /* of naming a switch if none is slow */
+#define STDERR_MIN_NS 1.0 /* ns; no measurement is more accurate */
 
 /* A determined link. */
 struct excess_known {
@@ -66,18 +66,18 @@ static int compare_known (const void *va, const void *vb)
                : util_compare (a->i, b->i);
 }
 
-static void board_make (struct board *b, const struct solution *s,
-                        const struct network *net)
+static void board_make (struct board *b, struct pool *pool,
+                        const struct solution *s, const struct network *net)
 {
     size_t n = s->nlinks;
-    size_t *start = xcalloc (net->nswitches + 2, sizeof (*start));
+    size_t *start = pool_alloc (pool, net->nswitches + 2, sizeof (*start));
 
-    b->known = xarray (n, sizeof (*b->known));
+    b->known = pool_alloc (pool, n, sizeof (*b->known));
     b->start = start;
-    b->of = xarray (2 * n, sizeof (*b->of));
-    b->v = xarray (n, sizeof (*b->v));
-    b->col = xarray (n, sizeof (*b->col));
-    b->one = xarray (n, sizeof (*b->one));
+    b->of = pool_alloc (pool, 2 * n, sizeof (*b->of));
+    b->v = pool_alloc (pool, n, sizeof (*b->v));
+    b->col = pool_alloc (pool, n, sizeof (*b->col));
+    b->one = pool_alloc (pool, n, sizeof (*b->one));
     for (size_t i = 0; i < n; i++)
         if (b->unknown[i] != NETWORK_NONE)
             b->known[b->nknown++] = (struct excess_known){
@@ -114,7 +114,7 @@ static void centre (struct board *b)
              end < b->nknown && b->known[end].link->class_id == class_id; end++)
             b->v[n++] = b->known[end].excess;
         median = stats_median (b->v, n);
-        if (n >= CLASS_ENOUGH)
+        if (n >= CLASS_LINKS_MIN)
             spread = stats_mad (b->v, n, median);
         for (size_t k = first; k < end; k++) {
             b->known[k].excess -= median;
@@ -157,7 +157,7 @@ static double test (struct board *b, size_t sw, struct switch_excess *found)
     *found = (struct switch_excess){
         .sw = (uint32_t)sw,
         .excess_ns = median,
-        .stderr_ns = fmax (sqrt (var), STDERR_MIN),
+        .stderr_ns = fmax (sqrt (var), STDERR_MIN_NS),
     };
     return median / found->stderr_ns;
 }
@@ -166,10 +166,11 @@ void excess_find (struct solution *s, const struct network *net,
                   const uint32_t *unknown, const struct covariance *c,
                   double factor)
 {
+    struct pool *pool = pool_create ();
     struct board b = { .unknown = unknown, .c = c, .factor = factor };
 
-    board_make (&b, s, net);
-    s->sw = xcalloc (FOUND_MAX, sizeof (*s->sw));
+    board_make (&b, pool, s, net);
+    s->sw = pool_alloc (s->pool, FOUND_MAX, sizeof (*s->sw));
     while (s->nswitches < FOUND_MAX) {
         struct switch_excess *found = &s->sw[s->nswitches];
         double most = 0;
@@ -187,12 +188,13 @@ void excess_find (struct solution *s, const struct network *net,
             }
         }
         if (s->switches_tested == 0
-            || most < stats_normal_two_sided (2 * CHANCE
+            || most < stats_normal_two_sided (2 * CHANCE_MAX
                                               / (double)s->switches_tested))
             break;
         /* subtract what the switch explains, and list its links */
-        found->link = xarray (b.start[found->sw + 1] - b.start[found->sw],
-                              sizeof (*found->link));
+        found->link
+            = pool_alloc (s->pool, b.start[found->sw + 1] - b.start[found->sw],
+                          sizeof (*found->link));
         for (size_t e = b.start[found->sw]; e < b.start[found->sw + 1]; e++) {
             struct excess_known *k = &b.known[b.of[e]];
 
@@ -203,10 +205,5 @@ void excess_find (struct solution *s, const struct network *net,
         }
         s->nswitches++;
     }
-    free (b.known);
-    free (b.start);
-    free (b.of);
-    free (b.v);
-    free (b.col);
-    free (b.one);
+    pool_destroy (pool);
 }

@@ -27,10 +27,11 @@ enum { PASSES_MAX = 30 };
 
 #define HUBER 1.345
 #define TUKEY 4.685
-#define REDUNDANT 0.1   /* smallest share for judging by the residual */
-#define SETTLED 1e-2    /* greatest final change of a row's factor */
+#define REDUNDANCY_MIN 0.1      /* smallest share for judging by the residual */
+#define SETTLED_MAX_CHANGE 1e-2 /* greatest final change of a row's factor */
 #define FACTOR_MIN 1e-4 /* keeps the rank */
-#define ROUGH 10        /* times the tolerance, until weights have settled */
+#define ROUGH_TOLERANCES \
+    10 /* times the tolerance, until weights have settled */
 
 /* The factor of a row's weight for a residual of u standard deviations. */
 static double factor_of (enum robust method, double u)
@@ -64,7 +65,7 @@ static double residuals (struct robust_fit *f, const double *y)
         double odds;
 
         f->u[i] = 0;
-        if (f->share[i] < REDUNDANT)
+        if (f->share[i] < REDUNDANCY_MIN)
             continue;
         odds = 1 / f->share[i] - 1;
         f->u[i] = fabs (r) * sqrt (f->base[i]) * (1 + f->factor[i] * odds)
@@ -97,12 +98,12 @@ static int reweight_until_stable (struct robust_fit *f, enum robust method,
             change = fmax (change, fabs (x - f->factor[i]));
             f->factor[i] = x;
         }
-        if (change < SETTLED)
+        if (change < SETTLED_MAX_CHANGE)
             return 0;
         for (size_t i = 0; i < f->a->nrows; i++)
             w[i] = f->base[i] * f->factor[i];
         if (lsq_reweigh (f->q, w) < 0
-            || lsq_solve (f->q, f->t, ROUGH * tolerance, y) < 0)
+            || lsq_solve (f->q, f->t, ROUGH_TOLERANCES * tolerance, y) < 0)
             return -1;
     }
     return 0;

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "core/solve/solution.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,20 +12,8 @@
 
 void solution_destroy (struct solution *s)
 {
-    if (s) {
-        int saved_errno = errno;
-
-        for (size_t i = 0; i < s->ngroups; i++)
-            free (s->group[i].member);
-        for (size_t i = 0; i < s->nswitches; i++)
-            free (s->sw[i].link);
-        free (s->group);
-        free (s->sw);
-        free (s->link);
-        free (s->pair);
-        free (s);
-        errno = saved_errno;
-    }
+    if (s)
+        pool_destroy (s->pool);
 }
 
 /* Estimates as the last two members of an object. */

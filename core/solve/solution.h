@@ -17,6 +17,7 @@
 
 #include "core/paths/paths.h"
 #include "util/error.h"
+#include "util/pool.h"
 
 struct link_estimate {
     uint32_t link;
@@ -55,6 +56,7 @@ struct switch_excess {
 };
 
 struct solution {
+    struct pool *pool;          /* has all of it */
     struct link_estimate *link; /* the job's links, sorted */
     size_t nlinks;
     struct link_group *group;

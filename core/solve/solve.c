@@ -56,7 +56,7 @@
 
 enum {
     WORK_MAX = 300 * 1000 * 1000,   /* of elimination; after */
-    ASK_AFTER = 20,                 /* ... times the entries of the rows */
+    ASK_AFTER_ENTRIES = 20,         /* ... times the entries of the rows */
     ASK_ITERATIONS = 500,           /* ... it is asked if all is determined */
     WORK_GROUPS = 20 * 1000 * 1000, /* to find the groups */
     MISFIT_PRIOR = 4,               /* rows */
@@ -69,12 +69,12 @@ enum {
     PREDICT_ITERATIONS = 300,           /* so many iterations, if more */
 };
 
-#define FIRST 1e-5 /* of the RTTs, while noise is not known yet */
-#define LAST 1e-11
-#define GIVEN_BACK 1e-6 /* error of a random vector of size 1 */
+#define FIRST_TOLERANCE 1e-5 /* of the RTTs, while noise is not known yet */
+#define LAST_TOLERANCE 1e-11
+#define NULL_ERROR_MAX 1e-6 /* error of a random vector of size 1 */
 /* tolerances of sketches, whose random errors are three times greater */
-#define ROUGH_ERRORS 0.3
-#define ROUGH_SHARES 1.0
+#define ROUGH_ERRORS_TOLERANCE 0.3
+#define ROUGH_SHARES_TOLERANCE 1.0
 
 struct system {
     size_t m; /* links */
@@ -202,7 +202,7 @@ static bool determines_all (const struct sparse *a,
     for (int i = 0; i < 2 && all; i++) {
         all = lsq_solve (q, t, i == 0 ? LSQ_FINE : LSQ_EXACT, y) == 0;
         for (size_t j = 0; j < a->ncols; j++)
-            all = all && fabs (y[j] - z[j]) <= (i == 0 ? 0.1 : GIVEN_BACK);
+            all = all && fabs (y[j] - z[j]) <= (i == 0 ? 0.1 : NULL_ERROR_MAX);
     }
     lsq_destroy (q);
     free (z);
@@ -218,7 +218,7 @@ static int eliminate_system_rows (struct system *s, const struct sparse *rows,
     struct sparse *a = sort_sparse_rows (rows);
     struct rng rng;
     struct screen form = { s->form, &rng };
-    uint64_t work = 0, ask = ASK_AFTER * a->start[a->nrows];
+    uint64_t work = 0, ask = ASK_AFTER_ENTRIES * a->start[a->nrows];
     struct peel p;
     int rc = 1;
 
@@ -397,9 +397,9 @@ static int find_minimum (const struct system *s, const double *t, bool noisy,
                          double *y, double *tolerance)
 {
     double dof = (double)(s->a->nrows - s->rank);
-    double least = LAST * sqrt (weighted_square_sum (s, t, y));
+    double least = LAST_TOLERANCE * sqrt (weighted_square_sum (s, t, y));
 
-    *tolerance = noisy ? LSQ_CLOSE : FIRST / LAST * least;
+    *tolerance = noisy ? LSQ_CLOSE : FIRST_TOLERANCE / LAST_TOLERANCE * least;
     for (;;) {
         double close;
 
@@ -422,7 +422,8 @@ static int lower_weights (struct system *s, const double *t, enum robust method,
                           size_t *outliers)
 {
     size_t n = s->a->nrows;
-    struct covariance *c = covariance_with (s, SOLVE_SHARES, 0, ROUGH_SHARES);
+    struct covariance *c
+        = covariance_with (s, SOLVE_SHARES, 0, ROUGH_SHARES_TOLERANCE);
     double *base, *share;
     int rc;
 
@@ -457,7 +458,7 @@ static int least_squares (struct system *s, const double *t, bool noisy,
         && lower_weights (s, t, opts->robust, noisy ? 1 : 0, tolerance, y,
                           outliers) < 0)
         return -1;
-    *c = covariance_with (s, SOLVE_SKETCH, SOLVE_WORST, ROUGH_ERRORS);
+    *c = covariance_with (s, SOLVE_SKETCH, SOLVE_WORST, ROUGH_ERRORS_TOLERANCE);
     return *c ? 0 : -1;
 }
 
@@ -533,7 +534,7 @@ static void fill_links (struct solution *sol, const struct system *s,
                         const double *y, const struct covariance *c,
                         double factor, uint32_t *where)
 {
-    sol->link = xarray (s->m, sizeof (*sol->link));
+    sol->link = pool_alloc (sol->pool, s->m, sizeof (*sol->link));
     sol->nlinks = s->m;
     for (uint32_t j = 0; j < s->m; j++) {
         struct link_estimate *l = &sol->link[j];
@@ -553,7 +554,7 @@ static void fill_groups (struct solution *sol, const struct system *s,
                          const double *y, const struct covariance *c,
                          double factor)
 {
-    sol->group = xcalloc (s->rank, sizeof (*sol->group));
+    sol->group = pool_alloc (sol->pool, s->rank, sizeof (*sol->group));
     for (uint32_t j = 0; j < s->m && s->pivot; j++) {
         struct link_group *g = &sol->group[sol->ngroups];
         const struct rref_entry *entry;
@@ -568,7 +569,7 @@ static void fill_groups (struct solution *sol, const struct system *s,
             sol->unlisted++;
             continue;
         }
-        g->member = xarray (n, sizeof (*g->member));
+        g->member = pool_alloc (sol->pool, n, sizeof (*g->member));
         g->n = n;
         for (size_t k = 0; k < n; k++) {
             struct group_member *m = &g->member[k];
@@ -591,7 +592,7 @@ static int fill_pairs (struct solution *sol, const struct system *s,
 {
     size_t n = pathset_size (ps);
 
-    sol->pair = xarray (n * (n - 1) / 2, sizeof (*sol->pair));
+    sol->pair = pool_alloc (sol->pool, n * (n - 1) / 2, sizeof (*sol->pair));
     for (uint32_t a = 0; a < n; a++) {
         terminal_work ("pair", a * (2 * n - a - 1) / 2, n * (n - 1) / 2);
         for (uint32_t b = a + 1; b < n; b++) {
@@ -629,6 +630,7 @@ struct solution *solve_observations (struct pathset *ps,
     struct system s = { .work_max = WORK_MAX };
     struct covariance *c = NULL;
     struct solution *sol = NULL;
+    struct pool *pool;
     uint32_t *where = NULL;
     double *y = NULL;
     double *t = NULL;
@@ -644,7 +646,9 @@ struct solution *solve_observations (struct pathset *ps,
         goto done;
     y = xcalloc (s.rank, sizeof (*y));
     where = xarray (s.m, sizeof (*where));
-    sol = xcalloc (1, sizeof (*sol));
+    pool = pool_create ();
+    sol = pool_alloc (pool, 1, sizeof (*sol));
+    sol->pool = pool;
     if (least_squares (&s, t, noisy, opts, y, &c, &sol->outliers) < 0) {
         solve_ill_conditioned (err);
         goto error;

@@ -364,7 +364,6 @@ static void test_slow (void)
         "it was not slow before");
     ok (mixture_evidence (mix, 17, 1000, &clear) < -50 && !clear,
         "another leaf's is not");
-    free (c.cable);
     ok (!mixture_next (mix, &c), "there is no other one");
     ok (!mixture_next (old, &c), "nor one before");
     ok (!mixture_of (m, ps, now, 1000), "no rounds, no flows");
@@ -410,7 +409,6 @@ static void test_noise (double share, double ns, bool sleeps)
         mix = mixture_of (m, ps, s, 0);
         if (mixture_next (mix, &c)) {
             found++;
-            free (c.cable);
         }
         mixture_destroy (mix);
         samples_destroy (s);
@@ -444,7 +442,6 @@ static void test_asleep (void)
             && fabs (c.excess_ns - 1000) < 5 * c.stderr_ns,
         "where most pairs sleep, a slow cable is found: %+.0f ns (+-%.0f)",
         c.excess_ns, c.stderr_ns);
-    free (c.cable);
     mixture_destroy (mix);
     samples_destroy (s);
     multipath_destroy (m);

@@ -62,13 +62,14 @@ static void test_detours (enum tree_routing routing, const char *name)
 {
     struct treenet *t = treenet_create (PORTS, LEVELS, routing, 1);
     const struct network *net = &t->net;
+    struct pool *pool = pool_create ();
     struct detours d;
     size_t ways = 0;
     size_t sound = 0;
     size_t up = 0;
     size_t down = 0;
 
-    detours_make (&d, net);
+    detours_make (&d, pool, net);
     for (uint32_t from = 0; from < t->n; from += 17)
         for (uint32_t to = 5; to < t->n; to += 29) {
             uint32_t arc[PATH_MAX_HOPS];
@@ -91,7 +92,7 @@ static void test_detours (enum tree_routing routing, const char *name)
     ok (ways > 0 && sound == ways, "%s: %zu detours, all arrive", name, ways);
     ok (up > 0 && (down == 0) == (routing == TREE_DMODK),
         "... from %zu switches on the way up, %zu down", up, down);
-    detours_clear (&d);
+    pool_destroy (pool);
     treenet_destroy (t);
 }
 
@@ -264,9 +265,10 @@ static double change (struct trial *t, const struct probe *p)
 static void plant_route (struct trial *t)
 {
     const struct network *net = &t->t->net;
+    struct pool *pool = pool_create ();
     struct detours d;
 
-    detours_make (&d, net);
+    detours_make (&d, pool, net);
     for (;;) {
         size_t n;
         const struct probe *p
@@ -293,7 +295,7 @@ static void plant_route (struct trial *t)
             break;
         t->bent.sw = NETWORK_NONE;
     }
-    detours_clear (&d);
+    pool_destroy (pool);
 }
 
 static void test_routes (void)
