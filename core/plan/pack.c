@@ -39,6 +39,7 @@ enum {
     LAYERS_MAX = 16,      /* further classes share the last one */
     RESTARTS = 2,         /* before rounds are opened */
     SLACK = 32,           /* try the bound if it has 1/32 to spare */
+    JOB_CHAINS = 10000000, /* no chains of a job after so much work */
     AGAIN = 20000000,     /* work that is free if rounds are not few */
     LOOK = 300,           /* work of a search of all pairs, per endpoint */
     MISSING_EACH = 16,    /* pairs to try for each missing row, */
@@ -445,10 +446,9 @@ static void fill_whole (struct packing *p, struct layers *layers,
 }
 
 int pack_whole (struct packing *p, struct pathset *ps, struct rng *rng,
-                uint64_t effort, bool any, struct error *err)
+                bool any, struct error *err)
 {
     struct layers layers = { 0 };
-    uint64_t again = 0;
     size_t target;
     int rc, tries = 0;
 
@@ -473,21 +473,9 @@ int pack_whole (struct packing *p, struct pathset *ps, struct rng *rng,
         rc = complete_packing (p, tries < RESTARTS ? target++ : SIZE_MAX,
                                UINT64_MAX, err);
         /* a search for one less is of little use if many were opened */
-        again = tries < RESTARTS ? pack_work (p) - before : 0;
+        p->again = tries < RESTARTS ? pack_work (p) - before : 0;
     } while (tries++ < RESTARTS && rc == 1);
     rounds_drop_empty (&p->rounds);
-    if (again > 0)
-        again = again > AGAIN ? again : AGAIN;
-    again += pack_work (p);
-    if (again < effort)
-        again = effort;
-    while (rc == 0 && p->rounds.count > p->bound
-           && pack_work (p)
-               < (p->rounds.count > p->bound + 1 ? again : effort))
-        if ((rc = shorten (p, again, err)) == 1) {
-            rc = 0;
-            break;
-        }
     p->maximal = rc == 0;
 out:
     layers_clear (&layers);
@@ -657,7 +645,7 @@ static void find_candidate_rank (struct job_packing *job)
 }
 
 int pack_job (struct packing *p, struct pathset *ps, struct rng *rng,
-              uint64_t effort, uint64_t eliminate, struct error *err)
+              uint64_t eliminate, struct error *err)
 {
     struct job_packing job = { .p = p };
     int rc;
@@ -674,17 +662,29 @@ int pack_job (struct packing *p, struct pathset *ps, struct rng *rng,
     job.live = xarray (p->basis.n, sizeof (*job.live));
     find_candidate_rank (&job);
     fill_job (&job);
-    rc = complete_packing (p, SIZE_MAX, effort, err);
+    rc = complete_packing (p, SIZE_MAX, JOB_CHAINS, err);
     p->maximal = rc == 0;
     if (rc == 1)
         place_covering_rows (p);
     else if (rc == 0)
         find_bound (&job);
     rounds_drop_empty (&p->rounds);
-    while (rc == 0 && p->rounds.count > p->bound && pack_work (p) < effort)
-        rc = shorten (p, effort, err);
     free (job.demand);
     free (job.hot);
     free (job.live);
+    return rc < 0 ? -1 : 0;
+}
+
+int pack_search (struct packing *p, uint64_t effort, struct error *err)
+{
+    uint64_t again = p->again > 0 && p->again < AGAIN ? AGAIN : p->again;
+    uint64_t end = p->again > 0 ? pack_work (p) + again : 0;
+    int rc = p->maximal ? 0 : 1;
+
+    end = end > effort ? end : effort;
+    while (rc == 0 && p->rounds.count > p->bound
+           && pack_work (p)
+               < (p->rounds.count > p->bound + 1 ? end : effort))
+        rc = shorten (p, end, err);
     return rc < 0 ? -1 : 0;
 }
