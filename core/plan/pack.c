@@ -279,8 +279,8 @@ static int shorten (struct packing *p, uint64_t end, struct error *err)
 struct layer {
     uint32_t first, end; /* range of candidates */
     size_t need;         /* what they add to the rank */
-    uint32_t *picked;    /* [need] candidates that add it */
-    struct rref *rref;   /* span of the layers below and of placed rows */
+    struct rref *below;  /* span of the layers below */
+    struct rref *rref;   /* the same, and placed rows */
     uint32_t *live;      /* candidates that may add to it */
     size_t nlive;
     size_t placed;
@@ -289,45 +289,46 @@ struct layer {
 struct layers {
     struct layer v[LAYERS_MAX];
     size_t n;
+    size_t seen; /* candidates whose layers are known */
 };
 
 static void layers_clear (struct layers *l)
 {
     for (size_t i = 0; i < l->n; i++) {
-        free (l->v[i].picked);
         free (l->v[i].live);
+        rref_destroy (l->v[i].below);
         rref_destroy (l->v[i].rref);
     }
     *l = (struct layers){ 0 };
 }
 
-/* Find the layers, those that add to the rank. The form is that of a basis. */
-static void find_layers (struct packing *p, struct layers *layers)
+/* Add the layers of new candidates to those so far, if they add to the rank. The
+ * form is that of a basis.
+ */
+static void add_layers (struct packing *p, struct layers *layers)
 {
     const struct basis *b = &p->basis;
-    size_t first = 0;
 
     terminal_work ("choosing probes", 0, 0);
-    layers_clear (layers);
-    new_form (p);
-    for (size_t end = 1; end <= b->n; end++) {
-        struct layer l = { .first = first, .end = end };
+    for (size_t end = layers->seen + 1; end <= b->n; end++) {
+        struct layer l = { .first = layers->seen, .end = end };
+        size_t rank = rref_rank (p->form.rref);
 
         if (end < b->n && (b->class_id[end] == b->class_id[end - 1]
                            || layers->n == LAYERS_MAX - 1))
             continue;
-        l.picked = xarray (end - first, sizeof (*l.picked));
-        for (size_t i = first; i < end && rref_rank (p->form.rref) < b->m; i++)
-            if (rref_add (p->form.rref, BASIS_ROW (b, i)))
-                l.picked[l.need++] = i;
-        if (l.need > 0)
-            l.live = xarray (end - first, sizeof (*l.live));
-        if (l.need > 0)
+        l.below = rref_copy (p->form.rref);
+        for (size_t i = l.first; i < end && rref_rank (p->form.rref) < b->m;
+             i++)
+            rref_add (p->form.rref, BASIS_ROW (b, i));
+        l.need = rref_rank (p->form.rref) - rank;
+        if (l.need > 0) {
+            l.live = xarray (end - l.first, sizeof (*l.live));
             layers->v[layers->n++] = l;
-        else
-            free (l.picked);
-        rref_reduce (p->form.rref);
-        first = end;
+            rref_reduce (p->form.rref);
+        } else
+            rref_destroy (l.below);
+        layers->seen = end;
     }
     p->rank = rref_rank (p->form.rref);
 }
@@ -340,26 +341,25 @@ static int span_all (struct packing *p, struct layers *layers, bool any,
 {
     double n = pathset_size (p->ps);
 
+    new_form (p);
     for (;;) {
-        size_t lack, found = 0;
+        size_t first = p->basis.n, lack, found;
+        int complete;
 
-        find_layers (p, layers);
+        add_layers (p, layers);
         lack = p->basis.m - p->rank;
         if (!any && lack > p->basis.m / LACK && n * (n - 1) / 2 <= PAIRS_MAX)
             return 1;
         if (lack == 0)
             return 0;
-        while (found == 0) { /* once, unless the search misses pairs */
-            int complete;
-
-            screen_draw (&p->form);
-            complete = span_complete (p->ps, p->form.z, p->rng, err);
-            if (complete != 0)
-                return complete < 0 ? -1 : 0;
-            if (append_missing (p, 4 * lack + 1000, &found, err) < 0)
-                return -1;
-        }
-        basis_sort (&p->basis);
+        screen_draw (&p->form);
+        if (append_missing (p, 4 * lack + 1000, &found, err) < 0)
+            return -1;
+        basis_sort (&p->basis, first);
+        /* not complete: the search missed all of them */
+        if (found == 0
+            && (complete = span_complete (p->ps, p->form.z, p->rng, err)) != 0)
+            return complete < 0 ? -1 : 0;
     }
 }
 
@@ -370,12 +370,7 @@ static void reset_layers (struct packing *p, struct layers *layers)
         struct layer *l = &layers->v[i];
 
         rref_destroy (l->rref);
-        l->rref = rref_create (p->basis.m);
-        for (size_t k = 0; k < i; k++)
-            for (size_t x = 0; x < layers->v[k].need; x++)
-                rref_add (l->rref,
-                          BASIS_ROW (&p->basis, layers->v[k].picked[x]));
-        rref_reduce (l->rref);
+        l->rref = rref_copy (l->below);
         l->nlive = l->end - l->first;
         for (size_t k = 0; k < l->nlive; k++)
             l->live[k] = l->first + k;
@@ -469,7 +464,8 @@ int pack_whole (struct packing *p, struct pathset *ps, struct rng *rng,
         uint64_t before = pack_work (p);
 
         fill_whole (p, &layers, target);
-        renew_form (p);
+        if (p->rounds.n < p->rank)
+            renew_form (p);
         rc = complete_packing (p, tries < RESTARTS ? target++ : SIZE_MAX,
                                UINT64_MAX, err);
         /* a search for one less is of little use if many were opened */

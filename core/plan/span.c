@@ -69,13 +69,14 @@ static uint32_t *cells_to (const struct cells *c, size_t s, size_t t)
 }
 
 /* Fill all cells, for weights of the links. */
-static int cells_fill (struct cells *c, const struct pathset *ps,
+static int cells_fill (struct cells *c, struct pathset *ps,
                        enum cell_kind kind, const uint64_t *weight,
                        struct error *err)
 {
     struct tree *t = tree_create (ps);
     size_t L = t->nleaves;
     uint64_t *sum = xarray (tree_steps (t), sizeof (*sum));
+    uint8_t *used = xcalloc (pathset_network (ps)->nlinks, 1);
     int rc = 0;
 
     *c = (struct cells){ .tree = t };
@@ -94,6 +95,8 @@ static int cells_fill (struct cells *c, const struct pathset *ps,
             terminal_work ("finding missing probes", 0, 0);
         if ((rc = tree_grow (t, to, err)) < 0)
             break;
+        for (size_t k = 1; k < t->n; k++)
+            used[arc_link (t->arc[k])] = 1;
         tree_sum (t, weight, kind == CELL_ROWS ? up : prime_neg (up), PRIME,
                   sum);
         c->own[to] = sum[t->leaf[own]];
@@ -105,7 +108,10 @@ static int cells_fill (struct cells *c, const struct pathset *ps,
             cells_to (c, s, own)[nth] = (uint32_t)x;
         }
     }
+    if (rc == 0)
+        pathset_set_links (ps, used);
     free (sum);
+    free (used);
     return rc;
 }
 
@@ -264,10 +270,11 @@ int span_symmetric (struct basis *basis, struct pathset *ps, struct rng *rng,
     struct finder f = { .ps = ps, .basis = basis };
     int rc = -1;
 
+    *basis = (struct basis){ 0 };
     for (size_t i = 0; i < nlinks; i++)
         weight[i] = rng_below (rng, PRIME);
-    if (basis_open (basis, ps, err) == 0
-        && cells_fill (&f.cells, ps, CELL_LINKS, weight, err) == 0) {
+    if (cells_fill (&f.cells, ps, CELL_LINKS, weight, err) == 0
+        && basis_open (basis, ps, err) == 0) {
         size_t most = 0;
 
         for (size_t l = 0; l < f.cells.tree->nleaves; l++) {
@@ -284,7 +291,7 @@ int span_symmetric (struct basis *basis, struct pathset *ps, struct rng *rng,
     }
     cells_clear (&f.cells); /* the largest part, before more memory is used */
     if (rc == 0)
-        basis_sort (basis);
+        basis_sort (basis, 0);
     for (size_t i = 0; i <= ROW_MAX; i++)
         free (f.cover[i]);
     free (f.head);
