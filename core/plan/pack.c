@@ -129,10 +129,11 @@ static bool is_work_exceeded (const struct packing *p, const struct screen *s)
 /* Append pairs that span_missing finds for the form, *n of them, to the
  * candidates.
  */
-static int append_missing (struct packing *p, size_t most, size_t *n,
+static int append_missing (struct packing *p, bool all, size_t most, size_t *n,
                            struct error *err)
 {
-    struct probe *pair = span_missing (p->ps, p->form.z, p->rng, most, n, err);
+    struct probe *pair
+        = span_missing (p->ps, p->form.z, p->rng, all, most, n, err);
     int rc = pair ? 0 : -1;
 
     for (size_t i = 0; rc == 0 && i < *n; i++)
@@ -142,9 +143,10 @@ static int append_missing (struct packing *p, size_t most, size_t *n,
 }
 
 /* List pairs that add to the form, *n of them: candidates, or others that are
- * appended to these. The caller frees them. NULL with err.
+ * appended to these, of some leaves or of all. The caller frees them. NULL with
+ * err.
  */
-static uint32_t *list_missing_pairs (struct packing *p, size_t *n,
+static uint32_t *list_missing_pairs (struct packing *p, bool all, size_t *n,
                                      struct error *err)
 {
     struct basis *b = &p->basis;
@@ -157,7 +159,7 @@ static uint32_t *list_missing_pairs (struct packing *p, size_t *n,
     screen_draw (&p->form);
     if (!p->job) {
         p->work += LOOK * pathset_size (p->ps);
-        if (append_missing (p, most, n, err) < 0)
+        if (append_missing (p, all, most, n, err) < 0)
             return NULL;
         list = xarray (*n, sizeof (*list));
         for (size_t i = 0; i < *n; i++)
@@ -182,10 +184,12 @@ static uint32_t *list_missing_pairs (struct packing *p, size_t *n,
 static int complete_packing (struct packing *p, size_t most, uint64_t end,
                              struct error *err)
 {
+    bool all = pathset_size (p->ps) < SPAN_PART_MIN;
+
     for (int stalled = 0; p->rounds.n < p->rank;) {
         size_t before = p->rounds.n, lack = p->rank - before;
         size_t n;
-        uint32_t *list = list_missing_pairs (p, &n, err);
+        uint32_t *list = list_missing_pairs (p, all, &n, err);
 
         if (!list)
             return -1;
@@ -209,6 +213,8 @@ static int complete_packing (struct packing *p, size_t most, uint64_t end,
             return 1;
         if ((p->rounds.n - before) * GAIN > lack)
             stalled = 0;
+        else if (!all)
+            all = true;
         else if (p->rounds.count < most)
             rounds_add (&p->rounds);
         else if (p->job || ++stalled == PATIENCE || pack_work (p) > end)
@@ -223,7 +229,7 @@ static int swap_in_missing_rows (struct packing *p, struct error *err)
 {
     size_t most = p->rank - p->rounds.n;
     size_t n;
-    uint32_t *list = list_missing_pairs (p, &n, err);
+    uint32_t *list = list_missing_pairs (p, false, &n, err);
 
     if (!list)
         return -1;
@@ -353,7 +359,7 @@ static int span_all (struct packing *p, struct layers *layers, bool any,
         if (lack == 0)
             return 0;
         screen_draw (&p->form);
-        if (append_missing (p, 4 * lack + 1000, &found, err) < 0)
+        if (append_missing (p, false, 4 * lack + 1000, &found, err) < 0)
             return -1;
         basis_sort (&p->basis, first);
         /* not complete: the search missed all of them */
