@@ -26,12 +26,12 @@ static const struct opt options[] = {
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
       "the job's nodes in Slurm's order, " LIST_HELP " (default: all)" },
     { "tasks", 0, "N", opt_int, FIELD (tasks),
-      "ranks on a node, at most (default: as few as it takes)", .min = 1,
+      "limit of ranks per node (default: as few as possible)", .min = 1,
       .max = TALK_RANKS_MAX },
     { "length", 0, "BYTES", inputs_length, FIELD (length),
-      "length of the messages that count (default: the shortest)" },
+      "use messages of this length (default: the shortest)" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "which statistic of the repeats (default: median)",
+      "statistic of the repeats (default: median)",
       OPT_ROWS (series_stat_names) },
     { 0 },
 };
@@ -156,7 +156,7 @@ static int run_map (struct inputs *in)
 
 const struct verb verb_map = {
     .name = "map",
-    .help = "an order of ranks for srun, by who talks to whom",
+    .help = "order ranks for srun by who talks to whom",
     .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT,
     .operands = "GRAPH", .min = 1, .max = 1,
     .options = options, .given = &given, .rules = rules, .run = run_map,
