@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm-compare export: plans and latencies in the file formats of other programs. */
+/* pmm-compare export: plans and latencies in other programs' file formats. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm-compare rates: what links carried compared with their nominal rates; without
- * a plan, what switches carried compared with what the edges of their nodes allow.
+/* pmm-compare rates: what links carried compared with their nominal rates;
+ * without a plan, what switches carried compared with what the edges of their
+ * nodes allow.
  */
 #include "config.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm-compare series: results of tests of pairs and topologies, in other formats. */
+/* pmm-compare series: what tests of pairs and topologies measured, in other
+ * formats.
+ */
 #include "config.h"
 
 #include <stdlib.h>
