@@ -10,7 +10,10 @@
  * quarter of that: of exponential waits of mean w, exp (3 limit / 4 w) - 1 for
  * each slow one. A link that delays messages by itself has fewer of these, by odds
  * of SHAPE: than slow ones, for the longer limit, as long as ten packets of 4 KiB
- * take at 100 Gb/s (w is 3.6 us); than an eighth, for the shorter (6.4 us).
+ * take at 100 Gb/s (w is 3.6 us); than an eighth, for the shorter (6.4 us). Where
+ * less than a quarter of the messages did not wait, as where a link is full
+ * (observe), most waited several times on their way: such sums have few short
+ * ones, too.
  *
  * Messages that wait elsewhere on their way must not count for this. So both
  * kinds are divided between links, by the likeliest rates of links whose sums are
@@ -42,6 +45,7 @@ enum {
 
 #define RATE 0.05      /* of messages lost, */
 #define RATE_SLOW 0.02 /* or slow */
+#define QUIET 0.25     /* at least, that do not wait */
 /* Natural logs of odds: needed to find a link (plus the log of the number of
  * links), and the range in which other links are suspects, too.
  */
@@ -287,6 +291,7 @@ static double link_ratio (struct share_work *w, size_t k, int limit,
 
     if ((double)link->samples < w->enough
         || link->affected < (slow ? RATE_SLOW : RATE) * link->sent
+        || (slow && link->sent - link->waited < QUIET * link->sent)
         || link->affected * others.sent <= others.affected * link->sent)
         return 0;
     *scatter = dispersion (&others);
