@@ -2,14 +2,16 @@
 /* Rounds, time and memory of plans for many networks and jobs, compared with
  * the bounds and with the paper's method, as Markdown.
  *
- *     planner [--smallest | --long] [--limit SECONDS] [--seed N] [FILTER]...
+ *     planner [--smallest | --long] [--check] [--limit SECONDS] [--seed N]
+ *             [FILTER]...
  *
  * If FILTERs are given, only cases whose name contains one of them run, or is
- * the one after "=". The big cases only run with --long. Each case is a
- * process of its own, so its memory is known. Each of its steps (planning, the
- * bound, the check, predictions, the paper's method) may take --limit CPU
- * seconds (20); a step that takes longer is shown as a dash. The seed (1)
- * draws the jobs and is passed to the planner.
+ * the one after "=". The big cases only run with --long. --check plans as a
+ * check does, which measures at once. Each case is a process of its own, so
+ * its memory is known. Each of its steps (planning, the bound, the check,
+ * predictions, the paper's method) may take --limit CPU seconds (20); a step
+ * that takes longer is shown as a dash. The seed (1) draws the jobs and is
+ * passed to the planner.
  *
  * Seconds are those of one thread, without making the network; for short runs,
  * the fastest of up to five. Memory is the maximum of the process up to the
@@ -36,7 +38,7 @@
 enum { RUNS = 5, EXTRA_ROUNDS = 2, NAME_MAX_BYTES = 64 };
 
 struct options {
-    bool big;
+    bool big, check;
     unsigned int limit;
     uint64_t seed;
     char **filter;
@@ -168,7 +170,8 @@ struct bench {
 static int make_plan (struct bench *b, double *seconds, struct error *err)
 {
     struct plan_options opts = { .extra_rounds = EXTRA_ROUNDS,
-                                 .seed = b->o->seed };
+                                 .seed = b->o->seed,
+                                 .at_once = b->o->check };
     struct stopwatch start;
 
     plan_destroy (b->plan);
@@ -666,6 +669,8 @@ static int parse (int argc, char **argv, struct options *o)
     for (; i < argc && strncmp (argv[i], "--", 2) == 0; i++) {
         if (strcmp (argv[i], "--long") == 0)
             o->big = true;
+        else if (strcmp (argv[i], "--check") == 0)
+            o->check = true;
         else if (strcmp (argv[i], "--limit") == 0 && i + 1 < argc)
             o->limit = strtoul (argv[++i], NULL, 10);
         else if (strcmp (argv[i], "--seed") == 0 && i + 1 < argc)
@@ -690,7 +695,7 @@ int main (int argc, char **argv)
     int rc;
 
     if (parse (argc, argv, &o) < 0) {
-        fprintf (stderr, "Usage: planner [--smallest | --long] "
+        fprintf (stderr, "Usage: planner [--smallest | --long] [--check] "
                          "[--limit SECONDS] [--seed N] [FILTER]...\n");
         return 2;
     }

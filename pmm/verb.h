@@ -23,9 +23,9 @@ extern const struct verb verb_audit, verb_baseline, verb_check,
     verb_path, verb_plan, verb_policy, verb_rates, verb_report, verb_setup,
     verb_simulate, verb_solve, verb_why;
 extern const struct verb verb_fabric_accept, verb_fabric_cabling,
-    verb_fabric_check, verb_fabric_counters, verb_fabric_diff, verb_fabric_export,
-    verb_fabric_generate, verb_fabric_import, verb_fabric_netdisc,
-    verb_fabric_read, verb_fabric_show;
+    verb_fabric_check, verb_fabric_counters, verb_fabric_diff,
+    verb_fabric_export, verb_fabric_generate, verb_fabric_import,
+    verb_fabric_netdisc, verb_fabric_read, verb_fabric_show;
 
 /* Who runs this, for others; valid until the next call. */
 const char *user_name (void);

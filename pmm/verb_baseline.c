@@ -173,10 +173,9 @@ static void report_slow_cables (const struct inputs *in,
             && judge_fails (opts, f->excess_ns, f->stderr_ns)) {
             char *says = words_finding (f, in->fabric);
 
-            fprintf (stderr, "pmm baseline publish: in this run %s: repair it "
-                     "first, or is it longer than the others? (%s, %+.0f ns "
-                     "over its class)\n", says,
-                     in->fabric->link[f->suspect[0]].id, f->excess_ns);
+            verb_say ("in this run %s: repair it first, or is it longer than "
+                      "the others? (%s, %+.0f ns over its class)",
+                      says, in->fabric->link[f->suspect[0]].id, f->excess_ns);
             free (says);
         }
     }
@@ -202,7 +201,7 @@ static bool may_publish (struct inputs *in, const struct baseline *run,
     if (access (path, F_OK) == 0
         && !(old = inputs_baseline (in->fabric, path, NULL, &fault))) {
         fail ("baseline publish", &fault);
-        fprintf (stderr, "pmm baseline publish: judged without it\n");
+        verb_say ("judged without it");
     }
     if (old)
         part = need (baseline_part (old, in->ps,

@@ -212,10 +212,10 @@ static int measure_job (const struct site *site, const char *word)
     program_add_all (&args, fixed, sizeof (fixed) / sizeof (fixed[0]));
     argv = xcheck (program_words_end (&args));
     env = environment (pw, json_int (job, "id", 0), NULL, 0);
-    fprintf (stderr, "pmm check: this measures beside job %s's own traffic: "
-                     "the job may be slowed for a second or two, at most %g s, "
-                     "and its traffic may make the answer UNKNOWN\n", word,
-             site->timeout_ms / 1e3);
+    verb_say ("this measures beside job %s's own traffic: the job may be "
+              "slowed for a second or two, at most %g s, and its traffic may "
+              "make the answer UNKNOWN",
+              word, site->timeout_ms / 1e3);
     return run_job_check (uid == geteuid () ? NULL : pw, argv, env);
 }
 
@@ -243,11 +243,11 @@ static int measure_nodes (const struct site *site, const char *list)
     program_add (&args, "--ntasks=%zu", nodes.count);
     program_add (&args, "--time=%d", site->timeout_ms / 60000 + 2); /* min */
     program_add_all (&args, fixed, sizeof (fixed) / sizeof (fixed[0]));
-    fprintf (stderr, "pmm check: this is a job of yours, which waits until %s "
-                     "free and holds %s for some seconds; it uses cables of "
-                     "switches beside others' jobs\n",
-             nodes.count == 1 ? "the node is" : "all of these nodes are",
-             nodes.count == 1 ? "it" : "them");
+    verb_say (
+        "this is a job of yours, which waits until %s free and holds %s for "
+        "some seconds; it uses cables of switches beside others' jobs",
+        nodes.count == 1 ? "the node is" : "all of these nodes are",
+        nodes.count == 1 ? "it" : "them");
     return run_job_check (
         NULL, xcheck (program_words_end (&args)),
         environment (pw, 0, taken, sizeof (taken) / sizeof (taken[0])));

@@ -37,11 +37,10 @@ static int run_confirm (struct inputs *in)
     need_ok (plan_write (plan, in->ps, NULL, inputs_output (in), &fault));
     fflush (inputs_output (in));
     if (given.verbose)
-        fprintf (stderr, "pmm confirm: %s in %s\n",
-                 COUNTED (plan_probes (plan) - plan_probes (in->plan),
-                          "probe"),
-                 COUNTED (plan_rounds (plan) - plan_rounds (in->plan),
-                          "round"));
+        verb_say (
+            "%s in %s",
+            COUNTED (plan_probes (plan) - plan_probes (in->plan), "probe"),
+            COUNTED (plan_rounds (plan) - plan_rounds (in->plan), "round"));
     plan_destroy (plan);
     return EXIT_OK;
 }

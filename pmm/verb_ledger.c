@@ -323,8 +323,8 @@ static int salvage_ledger (struct inputs *in)
     lost = ledger_salvage (into, ledger_path (in->ledger), &fault);
     ledger_close (into);
     if (lost > 0)
-        fprintf (stderr, "pmm ledger salvage: %s lost, audits or others\n",
-                 COUNTED ((uint64_t)lost, "record"));
+        verb_say ("%s lost, audits or others",
+                  COUNTED ((uint64_t)lost, "record"));
     return lost < 0 ? -1 : EXIT_OK;
 }
 

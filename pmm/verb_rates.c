@@ -16,7 +16,7 @@ static struct rates_words {
 #define FIELD(name) offsetof (struct rates_words, name)
 static const struct opt options[] = {
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
-      "the hosts that could send, " LIST_HELP " (default: all)" },
+      "hosts that could send, " LIST_HELP " (default: all)" },
     { "seed", 0, "N", opt_u64, FIELD (seed),
       "seed of the halves and pairs that are looked at (default: 1)" },
     { 0 },
@@ -47,7 +47,7 @@ static int run_rates (struct inputs *in)
 
 const struct verb verb_rates = {
     .group = VERBS_FABRIC, .name = "rates",
-    .help = "what switches, and the halves of hosts, can carry at most",
+    .help = "show what switches and halves of the hosts can carry at most",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
     .options = options, .given = &given, .run = run_rates,
 };

@@ -66,6 +66,7 @@ static struct plan *make_lead_plan (struct lead *ck, struct error *err)
 {
     struct plan_options opts = {
         .extra_rounds = (unsigned int)ck->step->site.extra_rounds,
+        .at_once = true,
     };
     const struct identity *id = &ck->ends_of;
     const char **name = xarray (id->n, sizeof (*name));

@@ -270,7 +270,8 @@ static json_t *rates_switches_json (const struct rates_report *r)
                           (int)t->ports[0], (int)t->ports[1], "most_gbps",
                           rates_gbps (t->rate));
         if (r->carry)
-            json_put (json, "through_gbps", rates_gbps (r->carry->through[node]));
+            json_put (json, "through_gbps",
+                      rates_gbps (r->carry->through[node]));
         json_add (out, json);
     }
     return out;
@@ -292,8 +293,10 @@ static json_t *rates_links_json (const struct rates_report *r)
             "id", of->id,
             "kind", of->kind == LINK_HOST ? "host" : "switch",
             "nominal_gbps", rates_gbps (most),
-            "offered_gbps", rates_gbps (l->offered[0]), rates_gbps (l->offered[1]),
-            "carried_gbps", rates_gbps (l->carried[0]), rates_gbps (l->carried[1]),
+            "offered_gbps", rates_gbps (l->offered[0]),
+            rates_gbps (l->offered[1]),
+            "carried_gbps", rates_gbps (l->carried[0]),
+            rates_gbps (l->carried[1]),
             "rounds", (int)l->rounds[0], (int)l->rounds[1],
             "filled", most > 0 && fmax (l->offered[0], l->offered[1])
                                       >= most * (1 - 1e-6)));

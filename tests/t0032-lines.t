@@ -33,7 +33,7 @@ lines ()
             gsub (/\\f[A-Z]|\\&/, "", s); gsub (/\\-/, "-", s)
             gsub (/  +/, " ", s); sub (/ $/, "", s)
             if (s ~ /^[^|`]*(^|; |=[^ ]* )(pmm(-[a-z]+)*|srun|salloc|sbatch) / &&
-                s !~ /^pmm( [a-zA-Z]+:|(-[a-z]+)? [^a-z-])/)
+                s !~ /^pmm(-[a-z]+)?( [a-zA-Z]+:| [^a-z-])/)
                 if (!said[s]++)
                     print s
         }

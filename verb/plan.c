@@ -20,11 +20,10 @@ static void report_filled_links (const struct plan *plan, size_t endpoints)
 
     for (size_t i = 0; i < n; i++)
         filled += t[i].filled;
-    verb_say ("%s: %s in %s to fill %zu of %s",
-             COUNTED (endpoints, "endpoint"),
-             COUNTED (plan_probes (plan), "flow"),
-             COUNTED (plan_rounds (plan), "round"), filled,
-             COUNTED (n, "link"));
+    verb_say ("%s: %s in %s to fill %zu of %s", COUNTED (endpoints, "endpoint"),
+              COUNTED (plan_probes (plan), "flow"),
+              COUNTED (plan_rounds (plan), "round"), filled,
+              COUNTED (n, "link"));
 }
 
 /* The chances that two flows of a round cross one cable, summed over them. */
@@ -68,11 +67,11 @@ static void report_path_sharing (const struct inputs *in)
     as.level = c.level;
     m = need (multipath_create ((const struct pathset *const *)&in->ps, 1, &as,
                                 &fault));
-    verb_say ("%s spread messages over several paths: a flow meets "
-             "%.2f others of its round on a cable",
-             COUNTED (c.spread, "switch"),
-             2 * count_meetings (m, in->ps, in->plan)
-                 / (double)plan_probes (in->plan));
+    verb_say ("%s spread messages over several paths: a flow meets %.2f others "
+              "of its round on a cable",
+              COUNTED (c.spread, "switch"),
+              2 * count_meetings (m, in->ps, in->plan)
+                  / (double)plan_probes (in->plan));
     multipath_destroy (m);
 }
 
@@ -82,8 +81,7 @@ void plan_say (const struct inputs *in, const struct plan_file_extra *extra)
     size_t n = pathset_ports (in->ps);
 
     if (n < 2) {
-        verb_say ("%s, nothing to measure",
-                 COUNTED (n, "endpoint"));
+        verb_say ("%s, nothing to measure", COUNTED (n, "endpoint"));
         return;
     }
     if (pathset_size (in->ps) > n)
@@ -93,25 +91,26 @@ void plan_say (const struct inputs *in, const struct plan_file_extra *extra)
         return;
     }
     verb_say ("%s, %s, rank %zu: %s in %zu + %zu rounds",
-             COUNTED (n, "endpoint"), COUNTED (plan_links (plan), "link"),
-             plan_rank (plan), COUNTED (plan_probes (plan), "probe"),
-             plan_basis_rounds (plan),
-             plan_rounds (plan) - plan_basis_rounds (plan));
+              COUNTED (n, "endpoint"), COUNTED (plan_links (plan), "link"),
+              plan_rank (plan), COUNTED (plan_probes (plan), "probe"),
+              plan_basis_rounds (plan),
+              plan_rounds (plan) - plan_basis_rounds (plan));
     if (!plan_maximal (plan))
         verb_say ("not all that the hosts could tell%s",
-                 plan_rules (plan_method (plan))->schedule
-                     ? "" : ", which takes more than --budget to find; all"
-                            " links are probed");
+                  plan_rules (plan_method (plan))->schedule
+                      ? ""
+                      : ", which takes more than --budget to find; all links "
+                        "are probed");
     if (extra->stderr_rms > 0)
-        verb_say ("predicted standard errors of links and groups:"
-                 " rms %.2f, max %.2f of an RTT's",
-                 extra->stderr_rms, extra->stderr_max);
+        verb_say ("predicted standard errors of links and groups: rms %.2f, "
+                  "max %.2f of an RTT's",
+                  extra->stderr_rms, extra->stderr_max);
     if (plan_probes (plan) > 0)
         report_path_sharing (in);
     if (plan_maximal (plan) && !plan_rules (plan_method (plan))->schedule)
         verb_say ("%zu rounds at least: %zu probes, %zu to a round",
-                 plan_least_rounds (n, plan_rank (plan)), plan_rank (plan),
-                 n / 2);
+                  plan_least_rounds (n, plan_rank (plan)), plan_rank (plan),
+                  n / 2);
 }
 
 void plan_put (struct inputs *in, int64_t start_ns, bool verbose)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The verbs of a command (pmm, pmm-compare), and what they share. A verb is a file
- * that ends with its row, which the command lists.
+/* The verbs of a command (pmm, pmm-compare), and what they share. A verb is a
+ * file that ends with its row, which the command lists.
  */
 #ifndef VERB_VERB_H
 #define VERB_VERB_H
@@ -100,10 +100,10 @@ struct verb_gone {
 
 struct verb_command {
     const char *name;
-    const struct verb *const *verbs; /* in each group in this order, up to NULL */
+    const struct verb *const *verbs; /* in a group in this order, up to NULL */
     const char *const *groups; /* headings of usage, "": none; up to NULL */
     const struct verb_gone *gone; /* up to a row without a verb */
-    void (*clear) (struct inputs *in); /* close what its verbs opened; or NULL */
+    void (*clear) (struct inputs *in); /* close what verbs opened; or NULL */
 };
 
 /* Run the verb of the arguments. Return the exit status. */

@@ -18,13 +18,13 @@ static struct compare_words {
 #define FIELD(name) offsetof (struct compare_words, name)
 static const struct opt options[] = {
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "which statistic of each pair (default: median)",
+      "statistic of each pair (default: median)",
       OPT_ROWS (series_stat_names) },
     { "run-a", 0, "N", opt_int, FIELD (run[0]), "run N of A (default: 1)" },
     { "run-b", 0, "N", opt_int, FIELD (run[1]),
       "run N of B (default: 1; of A if there is no B: 2)" },
     { "within", 0, "PERCENT", opt_double, FIELD (within),
-      "exit with 1 where a pair deviates by more" },
+      "exit with status 1 if a pair deviates by more" },
     { 0 },
 };
 
@@ -175,7 +175,7 @@ static int run_compare (struct inputs *in)
 
 const struct verb verb_compare = {
     .name = "compare",
-    .help = "by how much two series or solutions deviate",
+    .help = "print by how much two series or solutions deviate",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "A [B]", .min = 1, .max = 2,
     .options = options, .given = &given, .run = run_compare,
 };

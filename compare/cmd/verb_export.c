@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm-compare export: plans and latencies in the file formats of other programs. */
+/* pmm-compare export: plans and latencies in other programs' file formats. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -31,22 +31,22 @@ static const char *const formats[] = {
 #define FIELD(name) offsetof (struct export_words, name)
 static const struct opt options[] = {
     { "format", 0, "NAME", NULL, FIELD (format),
-      "clusterkit of a plan, loggopsim of a series, scotch of a series or a "
-      "fabric",
+      "format: clusterkit needs a plan, loggopsim a series, scotch a series or "
+      "a fabric",
       OPT_ROWS (formats) },
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
       "these hosts of the fabric, " LIST_HELP " (default: all)" },
     { "series", 0, "FILE", opt_string, FIELD (series),
       "latencies of pairs: a series, or what 'pmm solve --pairs' wrote" },
     { "length", 0, "BYTES", inputs_length, FIELD (length),
-      "length of the messages that count (default: the shortest)" },
+      "use messages of this length (default: the shortest)" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "which statistic of the repeats (default: median)",
+      "statistic of the repeats (default: median)",
       OPT_ROWS (series_stat_names) },
     { "overhead", 0, "NS", opt_double, FIELD (overhead_ns),
-      "LogGOPSim's o, which either side of a message takes (default: 0)" },
+      "LogGOPSim's overhead o of either side of a message (default: 0)" },
     { "eps", 0, "SHARE", opt_double, FIELD (eps),
-      "latencies that differ by less than this share are one (default: 0.05)" },
+      "merge latencies that differ by less than this share (default: 0.05)" },
     { "order", 0, "FILE", opt_string, FIELD (order),
       "write the nodes here, in the order in which they are numbered" },
     { 0 },
@@ -116,7 +116,7 @@ static int run_export_verb (struct inputs *in)
 
 const struct verb verb_export = {
     .name = "export",
-    .help = "plans and latencies as others read them",
+    .help = "write plans and latencies for other programs",
     .may = TAKES_FABRIC | TAKES_PLAN | TAKES_OUTPUT,
     .options = options, .given = &given, .rules = rules, .run = run_export_verb,
 };

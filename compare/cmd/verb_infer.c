@@ -46,29 +46,29 @@ static struct infer_words {
 #define FIELD(name) offsetof (struct infer_words, name)
 static const struct opt options[] = {
     { "basic", 0, NULL, opt_true, FIELD (basic),
-      "edges between nodes alone, no switches" },
+      "infer edges between nodes only, no switches" },
     { "eps", 0, "SHARE", opt_double, FIELD (eps),
-      "differences below this share are none (default: latencies are clustered)"
-      },
+      "treat differences below this share as zero (default: found by "
+      "clustering)" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "which statistic of the repeats (default: median)",
+      "statistic of the repeats (default: median)",
       OPT_ROWS (series_stat_names) },
     { "length", 0, "BYTES", inputs_length, FIELD (length),
-      "length of the messages that count (default: the shortest)" },
+      "use messages of this length (default: the shortest)" },
     { "unit", 0, "NAME", NULL, FIELD (unit),
       "unit of a plain matrix (default: ns)", OPT_ROWS (units) },
     { "graph", 0, "TGF", opt_string, FIELD (graph),
-      "fit this topology, infer none" },
+      "fit this topology instead of inferring one" },
     { "cores", 0, "HOST=FILE", opt_append, FIELD (cores),
-      "latencies between a host's cores and one other process" },
+      "add a host's cores, by latencies between these and one other process" },
     { "against", 0, "FABRIC", opt_string, FIELD (against),
-      "say where a snapshot disagrees, instead of the topology" },
+      "print where a snapshot disagrees instead of the topology" },
     { "plan", 0, "FILE", opt_string, FIELD (plan),
       "also write a plan of the pairs that determine the edges" },
     { "throughput", 0, "FILE", opt_string, FIELD (throughput),
       "also write a plan of flows that fill the edges" },
     { "format", 0, "NAME", NULL, FIELD (format),
-      "what to write (default: text)", OPT_ROWS (formats) },
+      "format of the output (default: text)", OPT_ROWS (formats) },
     { 0 },
 };
 static const struct opt_rule rules[] = {
@@ -455,7 +455,7 @@ static int run_infer (struct inputs *in)
 
 const struct verb verb_infer = {
     .name = "infer",
-    .help = "the topology, from latencies alone",
+    .help = "infer the topology from latencies alone",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "FILE", .min = 1, .max = 1,
     .options = options, .given = &given, .rules = rules, .run = run_infer,
 };

@@ -26,12 +26,12 @@ static const struct opt options[] = {
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
       "the job's nodes in Slurm's order, " LIST_HELP " (default: all)" },
     { "tasks", 0, "N", opt_int, FIELD (tasks),
-      "ranks on a node, at most (default: as few as it takes)", .min = 1,
+      "limit of ranks per node (default: as few as possible)", .min = 1,
       .max = TALK_RANKS_MAX },
     { "length", 0, "BYTES", inputs_length, FIELD (length),
-      "length of the messages that count (default: the shortest)" },
+      "use messages of this length (default: the shortest)" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "which statistic of the repeats (default: median)",
+      "statistic of the repeats (default: median)",
       OPT_ROWS (series_stat_names) },
     { 0 },
 };
@@ -69,8 +69,8 @@ static struct infer_matrix *load_hosts (struct inputs *in)
 static void say_cost (const char *order, const struct order_cost *c,
                       double total)
 {
-    verb_say ("%-12s %12.6g %11.6g %12.6g %13.6g", order,
-             c->sum, c->sum / total, c->rank, c->far);
+    verb_say ("%-12s %12.6g %11.6g %12.6g %13.6g", order, c->sum,
+              c->sum / total, c->rank, c->far);
 }
 
 static void report_rank_order (const struct rank_order *o, const struct talk *t,
@@ -81,28 +81,26 @@ static void report_rank_order (const struct rank_order *o, const struct talk *t,
     if (start[ORDER_CYCLIC].sum < best->sum)
         best = &start[ORDER_CYCLIC];
     terminal_clear ();
-    verb_say ("%s on %s, up to %d on each",
-             COUNTED (t->n, "rank"), COUNTED (hosts->n, "node"), tasks);
+    verb_say ("%s on %s, up to %d on each", COUNTED (t->n, "rank"),
+              COUNTED (hosts->n, "node"), tasks);
     verb_say ("%-12s %12s %11s %12s %13s",
-             given.series ? "latency, ns" : "links", "all messages",
-             "one message", "slowest rank", "farthest pair");
+              given.series ? "latency, ns" : "links", "all messages",
+              "one message", "slowest rank", "farthest pair");
     say_cost ("block order", &start[ORDER_BLOCK], t->total);
     say_cost ("cyclic order", &start[ORDER_CYCLIC], t->total);
     say_cost ("this order", &o->cost, t->total);
     if (o->cost.sum >= best->sum)
-        verb_say ("no order was found that costs less than"
-                         " %s",
-                 o->from == ORDER_BLOCK ? "block order" : "cyclic order");
+        verb_say ("no order was found that costs less than %s",
+                  o->from == ORDER_BLOCK ? "block order" : "cyclic order");
     else
         verb_say ("%.1f %% less than the better of the two",
-                 100 * (1 - o->cost.sum / best->sum));
+                  100 * (1 - o->cost.sum / best->sum));
     if (o->cost.rank > best->rank)
-        verb_say ("its slowest rank takes %.1f %% more than"
-                         " there: time both",
-                 100 * (o->cost.rank / best->rank - 1));
+        verb_say ("its slowest rank takes %.1f %% more than there: time both",
+                  100 * (o->cost.rank / best->rank - 1));
     if (isnan (start[ORDER_SCOTCH].sum))
-        verb_say ("built without Scotch: its order, which is"
-                         " often the best, was not tried");
+        verb_say ("built without Scotch: its order, which is often the best, "
+                  "was not tried");
 }
 
 static json_t *cost_json (const struct order_cost *c)
@@ -156,7 +154,7 @@ static int run_map (struct inputs *in)
 
 const struct verb verb_map = {
     .name = "map",
-    .help = "an order of ranks for srun, by who talks to whom",
+    .help = "order ranks for srun by who talks to whom",
     .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT,
     .operands = "GRAPH", .min = 1, .max = 1,
     .options = options, .given = &given, .rules = rules, .run = run_map,

@@ -30,11 +30,12 @@ static int set_shuffle_seed (void *data, const char *value, struct error *err)
 #define FIELD(name) offsetof (struct pattern_words, name)
 static const struct opt options[] = {
     { "processes", 'n', "N", opt_int, FIELD (processes),
-      "how many processes (default: 16)" },
+      "number of processes (default: 16)" },
     { "hosts", 0, "N", opt_int, FIELD (hosts),
-      "how many hosts, each with the next processes (default: one a process)" },
+      "number of hosts, each with the next processes (default: one per "
+      "process)" },
     { "seed", 0, "N", set_shuffle_seed, FIELD (order),
-      "seed of the order of processes and steps (default: as they come)" },
+      "seed of a random order of processes and steps (default: in order)" },
     { 0 },
 };
 static const struct opt_rule rules[] = {
@@ -143,7 +144,7 @@ static int run_pattern_verb (struct inputs *in)
 
 const struct verb verb_pattern = {
     .name = "pattern",
-    .help = "the steps of a schedule, to compare by eye",
+    .help = "print the steps of a schedule, or list the schedules",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "[PATTERN]", .max = 1,
     .options = options, .rules = rules, .given = &given,
     .run = run_pattern_verb,

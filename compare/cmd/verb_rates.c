@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm-compare rates: what links carried compared with their nominal rates; without
- * a plan, what switches carried compared with what the edges of their nodes allow.
+/* pmm-compare rates: what links carried compared with their nominal rates;
+ * without a plan, what switches carried compared with what the edges of their
+ * nodes allow.
  */
 #include "config.h"
 
@@ -23,12 +24,13 @@ static struct compare_rates_words {
 #define FIELD(name) offsetof (struct compare_rates_words, name)
 static const struct opt options[] = {
     { "series", 0, "FILE", opt_string, FIELD (series),
-      "what the flows of --plan measured: pairs --plan, --exchange both-ways;"
-      " without a plan: judge switches by their nodes' edges" },
+      "the measured rates: of the flows of --plan (pairs --plan, --exchange "
+      "both-ways); without a plan of pairs, to judge switches" },
     { "graph", 0, "TGF", opt_string, FIELD (graph),
-      "the switches of pmm-compare infer, not of a snapshot" },
+      "take the switches from a file of pmm-compare infer, not from a "
+      "snapshot" },
     { "below", 0, "SHARE", opt_double, FIELD (much),
-      "what is slow lacks this share of its rate (default: 0.2)",
+      "report what lacks this share of its rate (default: 0.2)",
       BELOW_MIN, 1 - BELOW_MIN },
     { 0 },
 };
@@ -194,7 +196,7 @@ static int run_compare_rates (struct inputs *in)
 
 const struct verb compare_rates = {
     .name = "rates",
-    .help = "what links or switches carried, and what they should",
+    .help = "compare what links or switches carried with what they should",
     .may = TAKES_FABRIC | TAKES_PLAN | TAKES_JSON | TAKES_OUTPUT,
     .options = options, .given = &given, .rules = rules,
     .run = run_compare_rates,

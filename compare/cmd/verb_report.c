@@ -101,7 +101,7 @@ static int run_compare_report (struct inputs *in)
 
 const struct verb compare_report = {
     .name = "report",
-    .help = "a page with matrices of pairs, and with a verdict",
+    .help = "write a page with matrices of pairs, and with a verdict",
     .may = TAKES_FABRIC | TAKES_OUTPUT | TAKES_PLAN | TAKES_SAMPLES
            | TAKES_BASELINES,
     .operands = "[VERDICT]", .max = 1,

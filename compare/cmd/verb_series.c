@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm-compare series: results of tests of pairs and topologies, in other formats. */
+/* pmm-compare series: what tests of pairs and topologies measured, in other
+ * formats.
+ */
 #include "config.h"
 
 #include <stdlib.h>
@@ -32,15 +34,16 @@ static const char *const own_times[] = {
 #define FIELD(name) offsetof (struct series_words, name)
 static const struct opt options[] = {
     { "format", 0, "table|rates|fit|csv|parus", opt_string, FIELD (to.format),
-      "what to write; of parus, -o is a prefix (default: table)" },
+      "format of the output; with parus, -o is a prefix (default: table)" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "which statistic of the repeats tables show (default: median)",
+      "statistic of the repeats in tables (default: median)",
       OPT_ROWS (series_stat_names) },
     { "lengths", 0, "LIST", opt_string, FIELD (lengths),
-      "only messages of these lengths: bytes, also 64k, with commas between" },
-    { "run", 0, "N", opt_int, FIELD (run), "only run N of all runs" },
+      "keep only messages of these lengths: bytes, also 64k, separated by "
+      "commas" },
+    { "run", 0, "N", opt_int, FIELD (run), "keep only run N" },
     { "own-time", 0, "NAME", NULL, FIELD (own_time),
-      "times less a message's own time on the wire",
+      "subtract a message's own time on the wire",
       OPT_ROWS (own_times) },
     { "append", 0, NULL, opt_true, FIELD (to.append),
       "append to the output" },
@@ -168,7 +171,7 @@ static int run_series (struct inputs *in)
 
 const struct verb verb_series = {
     .name = "series",
-    .help = "what tests of pairs measured, as tables, fits",
+    .help = "write what tests of pairs measured as tables, fits or matrices",
     .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT,
     .operands = "FILE...", .min = 1, .max = -1,
     .options = options, .rules = rules, .given = &given, .run = run_series,

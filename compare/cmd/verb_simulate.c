@@ -20,7 +20,7 @@ static struct strings given_rates;
 
 static const struct opt options[] = {
     { "rate", 0, "LINK=GBPS", opt_append, 0,
-      "a link that in truth carries no more" },
+      "limit the rate of a link; may be given several times" },
     { 0 },
 };
 
@@ -66,7 +66,11 @@ static int run_compare_simulate (struct inputs *in)
 }
 
 const struct verb compare_simulate = {
-    .name = "simulate", .help = "the rates that a plan of flows would measure",
-    .needs = TAKES_FABRIC | TAKES_PLAN, .may = TAKES_OUTPUT,
-    .options = options, .given = &given_rates, .run = run_compare_simulate,
+    .name = "simulate",
+    .help = "simulate the series that a plan of flows would measure",
+    .needs = TAKES_FABRIC | TAKES_PLAN,
+    .may = TAKES_OUTPUT,
+    .options = options,
+    .given = &given_rates,
+    .run = run_compare_simulate,
 };

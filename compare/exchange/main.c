@@ -99,6 +99,7 @@ static int make_tests_plan (void *arg, struct error *err)
     struct tests *x = arg;
     struct plan_options opts = {
         .extra_rounds = (unsigned int)x->step.site.extra_rounds,
+        .at_once = true,
     };
     struct plan *made;
 

@@ -128,8 +128,10 @@ static int set_patterns (void *field, const char *value, struct error *err)
         int kind = pattern_find (name);
 
         if (kind < 0 && strcmp (name, "pmm"))
-            return error_input (err, "'%s' is not a pattern; 'pmm-compare pattern' "
-                                     "lists them", name);
+            return error_input (err,
+                                "'%s' is not a pattern; 'pmm-compare pattern' "
+                                "lists them",
+                                name);
         if (kind >= 0 && pattern_whole ((enum pattern_kind)kind)
             && kind != PATTERN_ALL_TO_ALL)
             return error_input (err, "%s is a topology, not a pattern of "
@@ -161,12 +163,12 @@ static int set_shapes (void *field, const char *value, struct error *err)
 
 static const struct opt args_common[] = {
     { "repeats", 'n', "N", opt_int, FIELD (how.repeats),
-      "how often to measure each (default: 100)", 1, MEASURE_REPEATS_MAX },
+      "number of measurements of each (default: 100)", 1, MEASURE_REPEATS_MAX },
     { "warm-up", 0, "N", opt_int, FIELD (how.warm_up),
       "exchanges before, which do not count (default: 2)", 0,
       MEASURE_REPEATS_MAX },
     { "output", 'o', "FILE", opt_string, FIELD (output),
-      "the file to write, as well" },
+      "also write the results to this file" },
     { 0 },
 };
 
@@ -181,12 +183,12 @@ static const struct opt args_series[] = {
     { "seed", 0, "N", set_exchange_seed, 0,
       "seed to shuffle steps and processes by" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "which statistic of the repeats tables show (default: median)",
+      "statistic of the repeats in tables (default: median)",
       OPT_ROWS (series_stat_names) },
     { "append", 0, NULL, opt_true, FIELD (append),
       "append to the output" },
     { "format", 0, SERIES_FORMATS, opt_string, FIELD (format),
-      "what to write (default: json; without --output, table)" },
+      "format of the output (default: json; without --output, table)" },
     { 0 },
 };
 
@@ -198,7 +200,7 @@ static const struct opt_rule series_rules[] = {
 
 const struct opt args_pairs[] = {
     { "pattern", 'p', "NAMES", set_patterns, FIELD (pattern),
-      "which pairs, in which order; several in turn (default: one-factor)" },
+      "patterns of pairs, one after the other (default: one-factor)" },
     { "plan", 0, "FILE", opt_string, FIELD (plan),
       "the plan for pattern pmm" },
     { "exchange", 'x', "NAME", opt_string, FIELD (exchange),
@@ -216,19 +218,19 @@ const struct opt args_topology[] = {
 
 const struct opt args_noise[] = {
     { "exchange", 'x', "NAME", opt_string, FIELD (exchange),
-      "how the goal pair exchanges (default: both-ways, or round-trip if "
+      "exchange of the goal pair (default: both-ways, or round-trip if "
       "blocking)" },
     { "blocking", 0, NULL, opt_true, FIELD (blocking),
       "the goal pair exchanges by blocking messages" },
     { "noise-processes", 0, "N", opt_int, FIELD (noise_processes),
-      "how many make noise (default: all others)" },
+      "number of processes that make noise (default: all others)" },
     { "noise-length", 0, "BYTES", set_bytes, FIELD (noise_length),
       "length of noise's messages (default: 8192)" },
     { "noise-messages", 0, "N", opt_u64, FIELD (noise_messages),
       "messages of noise to each of the others, in a repeat (default: 10)", 0,
       MEASURE_REPEATS_MAX },
     { "goals", 0, "N", opt_u64, FIELD (goals),
-      "how many goal pairs (default: all)" },
+      "number of goal pairs (default: all)" },
     { "goal", 0, "A,B", opt_string, FIELD (goal), "the one goal pair" },
     { "noise-on", 0, "LIST", opt_string, FIELD (noise_on),
       "the processes that make noise (default: drawn)" },

@@ -48,7 +48,7 @@ static int run_operations (struct exchange_session *x, struct error *err)
 
 static const struct opt own_options[] = {
     { "label", 0, "WHAT", NULL, offsetof (struct own, comm.naming),
-      "what to label processes by (default: any)",
+      "labels of processes (default: any)",
       OPT_ROWS (place_namings) },
     { "timeout", 0, "SECONDS", opt_int, offsetof (struct own, timeout_s),
       "then stop, and keep what was measured", 1, TIMEOUT_MAX },

@@ -86,7 +86,7 @@ static int set_rank (struct plan *plan, struct pathset *ps, uint64_t seed,
 
     rng_seed (&rng, seed);
     if (basis_of_plan (&rows, plan, ps, err) == 0) {
-        basis_sort (&rows);
+        basis_sort (&rows, 0);
         s.rref = rref_create (rows.m);
         screen_draw (&s);
         for (size_t i = 0; i < rows.n && rref_rank (s.rref) < rows.m; i++)

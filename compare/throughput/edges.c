@@ -409,10 +409,11 @@ int edges_json (const struct edges *e, FILE *fp, struct error *err)
                 "{s:s, s:o, s:o}", "node", x->label, "edge_gbps",
                 rates_gbps (x->rate), "share", number_json (edges_share (x))));
         }
-        json_add (switches, json_pack (
-            "{s:s, s:o, s:f, s:o, s:o}", "name", w->name, "nodes", nodes,
-            "at_once", w->at_once, "carried_gbps", rates_gbps (w->through), "share",
-            number_json (w->share)));
+        json_add (switches,
+                  json_pack ("{s:s, s:o, s:f, s:o, s:o}", "name", w->name,
+                             "nodes", nodes, "at_once", w->at_once,
+                             "carried_gbps", rates_gbps (w->through), "share",
+                             number_json (w->share)));
     }
     return json_write_file ("rates", NULL, json_pack (
         "{s:s, s:I, s:o, s:o}", "status", verdict_status_name (e->status),

@@ -10,7 +10,10 @@
  * quarter of that: of exponential waits of mean w, exp (3 limit / 4 w) - 1 for
  * each slow one. A link that delays messages by itself has fewer of these, by odds
  * of SHAPE: than slow ones, for the longer limit, as long as ten packets of 4 KiB
- * take at 100 Gb/s (w is 3.6 us); than an eighth, for the shorter (6.4 us).
+ * take at 100 Gb/s (w is 3.6 us); than an eighth, for the shorter (6.4 us). Where
+ * less than a quarter of the messages did not wait, as where a link is full
+ * (observe), most waited several times on their way: such sums have few short
+ * ones, too.
  *
  * Messages that wait elsewhere on their way must not count for this. So both
  * kinds are divided between links, by the likeliest rates of links whose sums are
@@ -37,12 +40,12 @@ enum {
     SAMPLES_MIN = 4,          /* samples with losses: at least two probes */
     ASLEEP_LOOPBACKS_MIN = 2, /* loopbacks with slow messages */
     LIMITS = 2,
-    DIVIDE_PASSES
-    = 20, /* to divide: more fit noise, as sums tell little of each link */
+    DIVIDE_PASSES = 20, /* more fit noise, as sums tell little of each link */
 };
 
-#define LOST_RATE 0.05 /* of messages lost, */
-#define SLOW_RATE 0.02 /* or slow */
+#define LOST_RATE 0.05       /* of messages lost, */
+#define SLOW_RATE 0.02       /* or slow */
+#define QUIET_SHARE_MIN 0.25 /* that do not wait */
 /* Natural logs of odds: needed to find a link (plus the log of the number of
  * links), and the range in which other links are suspects, too.
  */
@@ -291,6 +294,7 @@ static double link_ratio (struct share_work *w, size_t k, int limit,
 
     if ((double)link->samples < w->enough
         || link->affected < (slow ? SLOW_RATE : LOST_RATE) * link->sent
+        || (slow && link->sent - link->waited < QUIET_SHARE_MIN * link->sent)
         || link->affected * others.sent <= others.affected * link->sent)
         return 0;
     *scatter = dispersion (&others);

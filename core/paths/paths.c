@@ -308,6 +308,19 @@ int pathset_row_there (const struct pathset *ps, size_t a, size_t b,
     return find_path_row (ps, a, b, false, row, err);
 }
 
+void pathset_set_links (struct pathset *ps, const uint8_t *used)
+{
+    if (ps->link)
+        return;
+    ps->column = xarray (ps->net->nlinks, sizeof (*ps->column));
+    for (size_t i = 0; i < ps->net->nlinks; i++)
+        ps->column[i] = used[i] ? (int32_t)ps->m++ : -1;
+    ps->link = xcalloc (ps->m + 1, sizeof (*ps->link));
+    for (size_t i = 0; i < ps->net->nlinks; i++)
+        if (used[i])
+            ps->link[ps->column[i]] = i;
+}
+
 const uint32_t *pathset_links (struct pathset *ps, size_t *m,
                                struct error *err)
 {
@@ -325,13 +338,7 @@ const uint32_t *pathset_links (struct pathset *ps, size_t *m,
         for (size_t k = 1; k < tree->n; k++)
             used[arc_link (tree->arc[k])] = 1;
     }
-    ps->column = xarray (ps->net->nlinks, sizeof (*ps->column));
-    for (size_t i = 0; i < ps->net->nlinks; i++)
-        ps->column[i] = used[i] ? (int32_t)ps->m++ : -1;
-    ps->link = xcalloc (ps->m + 1, sizeof (*ps->link));
-    for (size_t i = 0; i < ps->net->nlinks; i++)
-        if (used[i])
-            ps->link[ps->column[i]] = i;
+    pathset_set_links (ps, used);
     *m = ps->m;
 error:
     tree_destroy (tree);

@@ -234,6 +234,9 @@ int pathset_row_there (const struct pathset *ps, size_t a, size_t b,
 const uint32_t *pathset_links (struct pathset *ps, size_t *m,
                                struct error *err);
 
+/* The same by who has read all trees: used[i] is not 0 if link i is one. */
+void pathset_set_links (struct pathset *ps, const uint8_t *used);
+
 /* Column of a link in that list, or -1. Call pathset_links first. */
 int pathset_column (const struct pathset *ps, uint32_t link);
 

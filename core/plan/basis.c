@@ -130,17 +130,19 @@ static void reorder_basis (struct basis *b, const uint32_t *order, size_t n)
     *b = to;
 }
 
-void basis_sort (struct basis *b)
+void basis_sort (struct basis *b, size_t from)
 {
     uint32_t *order = xarray (b->n, sizeof (*order));
     size_t start[BASIS_CLASSES + 1] = { 0 };
 
-    for (size_t i = 0; i < b->n; i++)
+    for (size_t i = 0; i < from; i++)
+        order[i] = i;
+    for (size_t i = from; i < b->n; i++)
         start[b->class_id[i] + 1]++;
     for (size_t c = 0; c < BASIS_CLASSES; c++)
         start[c + 1] += start[c];
-    for (size_t i = 0; i < b->n; i++)
-        order[start[b->class_id[i]]++] = i;
+    for (size_t i = from; i < b->n; i++)
+        order[from + start[b->class_id[i]]++] = i;
     reorder_basis (b, order, b->n);
     free (order);
 }
@@ -181,7 +183,7 @@ int basis_all (struct basis *b, struct pathset *ps, struct error *err)
     map_clear (&known);
     free (mark);
     b->all = true;
-    basis_sort (b);
+    basis_sort (b, 0);
     return rc;
 }
 

@@ -68,8 +68,8 @@ void basis_copy (struct basis *to, const struct basis *from, size_t i);
 int basis_of_plan (struct basis *b, const struct plan *plan,
                    struct pathset *ps, struct error *err);
 
-/* Bring the pairs into class order. */
-void basis_sort (struct basis *b);
+/* Bring the pairs from number `from` on into class order. */
+void basis_sort (struct basis *b, size_t from);
 
 /* The rows of all pairs, in class order, each row once. Return 0, or -1 with
  * err; call basis_clear in any case.

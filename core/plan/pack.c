@@ -39,6 +39,7 @@ enum {
     LAYERS_MAX = 16,      /* further classes share the last one */
     RESTARTS = 2,         /* before rounds are opened */
     SLACK = 32,           /* try the bound if it has 1/32 to spare */
+    JOB_CHAINS = 10000000, /* no chains of a job after so much work */
     AGAIN = 20000000,     /* work that is free if rounds are not few */
     LOOK = 300,           /* work of a search of all pairs, per endpoint */
     MISSING_EACH = 16,    /* pairs to try for each missing row, */
@@ -128,10 +129,11 @@ static bool is_work_exceeded (const struct packing *p, const struct screen *s)
 /* Append pairs that span_missing finds for the form, *n of them, to the
  * candidates.
  */
-static int append_missing (struct packing *p, size_t most, size_t *n,
+static int append_missing (struct packing *p, bool all, size_t most, size_t *n,
                            struct error *err)
 {
-    struct probe *pair = span_missing (p->ps, p->form.z, p->rng, most, n, err);
+    struct probe *pair
+        = span_missing (p->ps, p->form.z, p->rng, all, most, n, err);
     int rc = pair ? 0 : -1;
 
     for (size_t i = 0; rc == 0 && i < *n; i++)
@@ -141,9 +143,10 @@ static int append_missing (struct packing *p, size_t most, size_t *n,
 }
 
 /* List pairs that add to the form, *n of them: candidates, or others that are
- * appended to these. The caller frees them. NULL with err.
+ * appended to these, of some leaves or of all. The caller frees them. NULL with
+ * err.
  */
-static uint32_t *list_missing_pairs (struct packing *p, size_t *n,
+static uint32_t *list_missing_pairs (struct packing *p, bool all, size_t *n,
                                      struct error *err)
 {
     struct basis *b = &p->basis;
@@ -156,7 +159,7 @@ static uint32_t *list_missing_pairs (struct packing *p, size_t *n,
     screen_draw (&p->form);
     if (!p->job) {
         p->work += LOOK * pathset_size (p->ps);
-        if (append_missing (p, most, n, err) < 0)
+        if (append_missing (p, all, most, n, err) < 0)
             return NULL;
         list = xarray (*n, sizeof (*list));
         for (size_t i = 0; i < *n; i++)
@@ -181,10 +184,12 @@ static uint32_t *list_missing_pairs (struct packing *p, size_t *n,
 static int complete_packing (struct packing *p, size_t most, uint64_t end,
                              struct error *err)
 {
+    bool all = pathset_size (p->ps) < SPAN_PART_MIN;
+
     for (int stalled = 0; p->rounds.n < p->rank;) {
         size_t before = p->rounds.n, lack = p->rank - before;
         size_t n;
-        uint32_t *list = list_missing_pairs (p, &n, err);
+        uint32_t *list = list_missing_pairs (p, all, &n, err);
 
         if (!list)
             return -1;
@@ -208,6 +213,8 @@ static int complete_packing (struct packing *p, size_t most, uint64_t end,
             return 1;
         if ((p->rounds.n - before) * GAIN > lack)
             stalled = 0;
+        else if (!all)
+            all = true;
         else if (p->rounds.count < most)
             rounds_add (&p->rounds);
         else if (p->job || ++stalled == PATIENCE || pack_work (p) > end)
@@ -222,7 +229,7 @@ static int swap_in_missing_rows (struct packing *p, struct error *err)
 {
     size_t most = p->rank - p->rounds.n;
     size_t n;
-    uint32_t *list = list_missing_pairs (p, &n, err);
+    uint32_t *list = list_missing_pairs (p, false, &n, err);
 
     if (!list)
         return -1;
@@ -278,8 +285,8 @@ static int shorten (struct packing *p, uint64_t end, struct error *err)
 struct layer {
     uint32_t first, end; /* range of candidates */
     size_t need;         /* what they add to the rank */
-    uint32_t *picked;    /* [need] candidates that add it */
-    struct rref *rref;   /* span of the layers below and of placed rows */
+    struct rref *below;  /* span of the layers below */
+    struct rref *rref;   /* the same, and placed rows */
     uint32_t *live;      /* candidates that may add to it */
     size_t nlive;
     size_t placed;
@@ -288,45 +295,46 @@ struct layer {
 struct layers {
     struct layer v[LAYERS_MAX];
     size_t n;
+    size_t seen; /* candidates whose layers are known */
 };
 
 static void layers_clear (struct layers *l)
 {
     for (size_t i = 0; i < l->n; i++) {
-        free (l->v[i].picked);
         free (l->v[i].live);
+        rref_destroy (l->v[i].below);
         rref_destroy (l->v[i].rref);
     }
     *l = (struct layers){ 0 };
 }
 
-/* Find the layers, those that add to the rank. The form is that of a basis. */
-static void find_layers (struct packing *p, struct layers *layers)
+/* Add the layers of new candidates to those so far, if they add to the rank. The
+ * form is that of a basis.
+ */
+static void add_layers (struct packing *p, struct layers *layers)
 {
     const struct basis *b = &p->basis;
-    size_t first = 0;
 
     terminal_work ("choosing probes", 0, 0);
-    layers_clear (layers);
-    new_form (p);
-    for (size_t end = 1; end <= b->n; end++) {
-        struct layer l = { .first = first, .end = end };
+    for (size_t end = layers->seen + 1; end <= b->n; end++) {
+        struct layer l = { .first = layers->seen, .end = end };
+        size_t rank = rref_rank (p->form.rref);
 
         if (end < b->n && (b->class_id[end] == b->class_id[end - 1]
                            || layers->n == LAYERS_MAX - 1))
             continue;
-        l.picked = xarray (end - first, sizeof (*l.picked));
-        for (size_t i = first; i < end && rref_rank (p->form.rref) < b->m; i++)
-            if (rref_add (p->form.rref, BASIS_ROW (b, i)))
-                l.picked[l.need++] = i;
-        if (l.need > 0)
-            l.live = xarray (end - first, sizeof (*l.live));
-        if (l.need > 0)
+        l.below = rref_copy (p->form.rref);
+        for (size_t i = l.first; i < end && rref_rank (p->form.rref) < b->m;
+             i++)
+            rref_add (p->form.rref, BASIS_ROW (b, i));
+        l.need = rref_rank (p->form.rref) - rank;
+        if (l.need > 0) {
+            l.live = xarray (end - l.first, sizeof (*l.live));
             layers->v[layers->n++] = l;
-        else
-            free (l.picked);
-        rref_reduce (p->form.rref);
-        first = end;
+            rref_reduce (p->form.rref);
+        } else
+            rref_destroy (l.below);
+        layers->seen = end;
     }
     p->rank = rref_rank (p->form.rref);
 }
@@ -339,26 +347,25 @@ static int span_all (struct packing *p, struct layers *layers, bool any,
 {
     double n = pathset_size (p->ps);
 
+    new_form (p);
     for (;;) {
-        size_t lack, found = 0;
+        size_t first = p->basis.n, lack, found;
+        int complete;
 
-        find_layers (p, layers);
+        add_layers (p, layers);
         lack = p->basis.m - p->rank;
         if (!any && lack > p->basis.m / LACK && n * (n - 1) / 2 <= PAIRS_MAX)
             return 1;
         if (lack == 0)
             return 0;
-        while (found == 0) { /* once, unless the search misses pairs */
-            int complete;
-
-            screen_draw (&p->form);
-            complete = span_complete (p->ps, p->form.z, p->rng, err);
-            if (complete != 0)
-                return complete < 0 ? -1 : 0;
-            if (append_missing (p, 4 * lack + 1000, &found, err) < 0)
-                return -1;
-        }
-        basis_sort (&p->basis);
+        screen_draw (&p->form);
+        if (append_missing (p, false, 4 * lack + 1000, &found, err) < 0)
+            return -1;
+        basis_sort (&p->basis, first);
+        /* not complete: the search missed all of them */
+        if (found == 0
+            && (complete = span_complete (p->ps, p->form.z, p->rng, err)) != 0)
+            return complete < 0 ? -1 : 0;
     }
 }
 
@@ -369,12 +376,7 @@ static void reset_layers (struct packing *p, struct layers *layers)
         struct layer *l = &layers->v[i];
 
         rref_destroy (l->rref);
-        l->rref = rref_create (p->basis.m);
-        for (size_t k = 0; k < i; k++)
-            for (size_t x = 0; x < layers->v[k].need; x++)
-                rref_add (l->rref,
-                          BASIS_ROW (&p->basis, layers->v[k].picked[x]));
-        rref_reduce (l->rref);
+        l->rref = rref_copy (l->below);
         l->nlive = l->end - l->first;
         for (size_t k = 0; k < l->nlive; k++)
             l->live[k] = l->first + k;
@@ -445,10 +447,9 @@ static void fill_whole (struct packing *p, struct layers *layers,
 }
 
 int pack_whole (struct packing *p, struct pathset *ps, struct rng *rng,
-                uint64_t effort, bool any, struct error *err)
+                bool any, struct error *err)
 {
     struct layers layers = { 0 };
-    uint64_t again = 0;
     size_t target;
     int rc, tries = 0;
 
@@ -469,25 +470,14 @@ int pack_whole (struct packing *p, struct pathset *ps, struct rng *rng,
         uint64_t before = pack_work (p);
 
         fill_whole (p, &layers, target);
-        renew_form (p);
+        if (p->rounds.n < p->rank)
+            renew_form (p);
         rc = complete_packing (p, tries < RESTARTS ? target++ : SIZE_MAX,
                                UINT64_MAX, err);
         /* a search for one less is of little use if many were opened */
-        again = tries < RESTARTS ? pack_work (p) - before : 0;
+        p->again = tries < RESTARTS ? pack_work (p) - before : 0;
     } while (tries++ < RESTARTS && rc == 1);
     rounds_drop_empty (&p->rounds);
-    if (again > 0)
-        again = again > AGAIN ? again : AGAIN;
-    again += pack_work (p);
-    if (again < effort)
-        again = effort;
-    while (rc == 0 && p->rounds.count > p->bound
-           && pack_work (p)
-               < (p->rounds.count > p->bound + 1 ? again : effort))
-        if ((rc = shorten (p, again, err)) == 1) {
-            rc = 0;
-            break;
-        }
     p->maximal = rc == 0;
 out:
     layers_clear (&layers);
@@ -657,7 +647,7 @@ static void find_candidate_rank (struct job_packing *job)
 }
 
 int pack_job (struct packing *p, struct pathset *ps, struct rng *rng,
-              uint64_t effort, uint64_t eliminate, struct error *err)
+              uint64_t eliminate, struct error *err)
 {
     struct job_packing job = { .p = p };
     int rc;
@@ -674,17 +664,29 @@ int pack_job (struct packing *p, struct pathset *ps, struct rng *rng,
     job.live = xarray (p->basis.n, sizeof (*job.live));
     find_candidate_rank (&job);
     fill_job (&job);
-    rc = complete_packing (p, SIZE_MAX, effort, err);
+    rc = complete_packing (p, SIZE_MAX, JOB_CHAINS, err);
     p->maximal = rc == 0;
     if (rc == 1)
         place_covering_rows (p);
     else if (rc == 0)
         find_bound (&job);
     rounds_drop_empty (&p->rounds);
-    while (rc == 0 && p->rounds.count > p->bound && pack_work (p) < effort)
-        rc = shorten (p, effort, err);
     free (job.demand);
     free (job.hot);
     free (job.live);
+    return rc < 0 ? -1 : 0;
+}
+
+int pack_search (struct packing *p, uint64_t effort, struct error *err)
+{
+    uint64_t again = p->again > 0 && p->again < AGAIN ? AGAIN : p->again;
+    uint64_t end = p->again > 0 ? pack_work (p) + again : 0;
+    int rc = p->maximal ? 0 : 1;
+
+    end = end > effort ? end : effort;
+    while (rc == 0 && p->rounds.count > p->bound
+           && pack_work (p)
+               < (p->rounds.count > p->bound + 1 ? end : effort))
+        rc = shorten (p, end, err);
     return rc < 0 ? -1 : 0;
 }

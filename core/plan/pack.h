@@ -33,6 +33,7 @@ struct packing {
     bool job;             /* all pairs are candidates */
     bool maximal;         /* the rank of the rows placed is that of all pairs */
     uint64_t eliminate;   /* work, after which nothing is eliminated */
+    uint64_t again;       /* work of the first packing; 0: a search is no use */
     uint64_t work;        /* of forms and rounds that were replaced */
 };
 
@@ -41,14 +42,12 @@ uint64_t pack_work (const struct packing *p);
 
 /* Whole fabrics: the candidates are pairs that use the same links there and
  * back (plan/span). If their rank lacks more than 1/32 of the links, and all
- * pairs can be used instead, return 1 unless `any` is true. Fewer rounds are
- * searched for until the work reaches `effort`; if the first packing is not
- * close to the bound, as much work again is free. Return 0, or -1 with err;
- * call pack_clear in any case. The same seed and effort give the same rounds on
- * every machine.
+ * pairs can be used instead, return 1 unless `any` is true. Return 0, or -1 with
+ * err; call pack_clear in any case. The same seed gives the same rounds on every
+ * machine.
  */
 int pack_whole (struct packing *p, struct pathset *ps, struct rng *rng,
-                uint64_t effort, bool any, struct error *err);
+                bool any, struct error *err);
 
 /* Jobs, in which any pair may be needed: all pairs are candidates. If
  * elimination would take more work than `eliminate`, the rows are an
@@ -56,7 +55,13 @@ int pack_whole (struct packing *p, struct pathset *ps, struct rng *rng,
  * pack_whole.
  */
 int pack_job (struct packing *p, struct pathset *ps, struct rng *rng,
-              uint64_t effort, uint64_t eliminate, struct error *err);
+              uint64_t eliminate, struct error *err);
+
+/* Search for fewer rounds until the work for the packing, with what it took
+ * before, reaches `effort`; if a whole fabric's are not close to the bound, as
+ * much work again as that took is free. Return 0, or -1 with err.
+ */
+int pack_search (struct packing *p, uint64_t effort, struct error *err);
 
 void pack_clear (struct packing *p);
 

@@ -35,11 +35,13 @@ struct plan_options {
     unsigned int extra_rounds; /* redundant rounds: 2 */
     uint64_t seed;
     /* Time to search for fewer rounds, about so many seconds: counted in work,
-     * not timed, so that the plan is the same everywhere. 0: as long as it
-     * takes less time than it may save in measuring. Also bounds the work to
-     * find the rank, at least a second or two.
+     * not timed, so that the plan is the same everywhere. 0: at most some tenths
+     * of a second. Also bounds the work to find the rank, at least a second or
+     * two.
      */
     double budget;             /* at most PLAN_BUDGET_MAX */
+    bool at_once;              /* search for none: a check measures a round in
+                                  milliseconds */
 };
 
 /* The rules for a plan's rounds, by its method. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The planner: a packing of symmetric rows or of all pairs, or, if the first is
- * far from the bound, the better of both.
+/* The planner: a packing of symmetric rows, or of all pairs if these lack too
+ * much or take too many rounds.
  *
  * Every plan that is marked maximal has the certificate of plan/span: its rank
  * is proven to be that of all pairs.
@@ -22,61 +22,44 @@
 #define JOB_EFFORT 4e7      /* to pack a job, at most */
 #define PAIR_EFFORT 20000. /* per pair */
 #define JOB_ELIMINATE 1.2e8 /* to find its rank, at least */
-#define PAIR_COST 150.      /* of a job's first packing, per pair */
-#define FAR_EFFORT 2.4e7    /* per round above the bound, if that is far: */
-#define FAR 1.3             /* times the bound */
 
-static double pairs (const struct pathset *ps)
-{
-    double n = pathset_size (ps);
+enum {
+    FAR_ROUNDS = 3,      /* above the bound: another packing may have fewer, */
+    FAR_PAIRS = 1 << 19, /* if so many pairs can be packed in time */
+};
 
-    return n * (n - 1) / 2;
-}
-
-/* Pack all pairs, with at most that effort, or what a job may take. */
-static int run_job (struct packing *p, struct pathset *ps, struct rng *rng,
-                    double effort, double budget, struct error *err)
+/* Prove that the rank of a packing of all pairs is theirs. */
+static int certify_rank (struct packing *p, struct error *err)
 {
     int rc;
 
-    effort = fmin (effort, fmin (JOB_EFFORT, PAIR_EFFORT * pairs (ps)));
-    if (pack_job (p, ps, rng, fmax (effort, budget),
-                  fmax (JOB_ELIMINATE, budget), err) < 0)
-        return -1;
     if (!p->maximal || rref_rank (p->form.rref) == p->basis.m)
         return 0;
     screen_draw (&p->form);
-    rc = span_complete (ps, p->form.z, rng, err);
+    rc = span_complete (p->ps, p->form.z, p->rng, err);
     return rc == 0 ? error_world (err, "the plan's rank is not that of all"
                                   " pairs") : rc < 0 ? -1 : 0;
 }
 
-/* Pack all pairs as well, within the budget, or if the rounds are far from the
- * bound and that takes less time than those it may save; keep what has fewer.
- */
-static int improve_packing (struct packing *best, struct rng *rng,
-                            double budget, struct error *err)
+static int pack_pairs (struct packing *p, struct pathset *ps, struct rng *rng,
+                       const struct plan_options *opts, struct error *err)
 {
-    double above = (double)best->rounds.count - best->bound;
-    double effort = budget > 0 ? budget
-                    : best->rounds.count > FAR * best->bound
-                        ? FAR_EFFORT * (above - 1) : 0;
-    double n = pairs (best->ps);
-    struct packing other, worse = *best;
+    double budget = opts->budget * WORK_SECOND, effort = budget;
+    double n = pathset_size (ps), pairs = n * (n - 1) / 2;
+    int rc = pack_whole (p, ps, rng, false, err);
+    bool all = rc == 1
+        || (rc == 0 && p->rounds.count >= p->bound + FAR_ROUNDS
+            && pairs <= FAR_PAIRS && !opts->at_once);
 
-    if (above <= 0 || n > BASIS_PAIRS_MAX || PAIR_COST * n > effort)
-        return 0;
-    if (run_job (&other, best->ps, rng, effort, budget, err) < 0) {
-        pack_clear (&other);
-        return -1;
+    if (all) {
+        pack_clear (p);
+        rc = pack_job (p, ps, rng, fmax (JOB_ELIMINATE, budget), err);
+        effort = fmax (budget, fmin (JOB_EFFORT, PAIR_EFFORT * pairs));
     }
-    if (other.maximal && other.rounds.count < best->rounds.count) {
-        *best = other;
-        other = worse;
-        best->rounds.basis = &best->basis;
-    }
-    pack_clear (&other);
-    return 0;
+    /* a search takes longer than it takes to measure the rounds it saves */
+    if (rc == 0 && !opts->at_once)
+        rc = pack_search (p, effort, err);
+    return rc == 0 && all ? certify_rank (p, err) : rc;
 }
 
 /* Probes of a round are added in a random order, since a packing places those
@@ -104,7 +87,6 @@ static struct plan *make_subnet_plan (struct pathset *ps,
                                       const struct plan_options *opts,
                                       struct error *err)
 {
-    double budget = opts->budget * WORK_SECOND;
     struct plan *plan = plan_create ("pmm");
     struct packing p = { 0 };
     struct rng rng;
@@ -113,13 +95,7 @@ static struct plan *make_subnet_plan (struct pathset *ps,
     if (pathset_ports (ps) < 2)
         return plan;
     rng_seed (&rng, opts->seed);
-    if ((rc = pack_whole (&p, ps, &rng, budget, false, err)) == 0)
-        rc = improve_packing (&p, &rng, budget, err);
-    else if (rc == 1) {
-        pack_clear (&p);
-        rc = run_job (&p, ps, &rng, JOB_EFFORT, budget, err);
-    }
-    if (rc == 0) {
+    if ((rc = pack_pairs (&p, ps, &rng, opts, err)) == 0) {
         add_rounds (plan, &p, &rng);
         plan_set_rank (plan, p.basis.m, p.rank, p.rounds.count);
         plan_set_maximal (plan, p.maximal);

@@ -25,6 +25,7 @@
 #include "core/plan/rref.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/alloc.h"
 
@@ -61,6 +62,8 @@ static uint64_t prime_inverse (uint64_t a)
 {
     uint64_t x = 1;
 
+    if (a <= 2) /* nearly always: how often a row crosses a link */
+        return a == 1 ? 1 : (PRIME + 1) / 2;
     for (uint64_t e = PRIME - 2; e > 0; e >>= 1) {
         if (e & 1)
             x = prime_mul (x, a);
@@ -82,6 +85,22 @@ struct rref *rref_create (size_t m)
     for (size_t c = 0; c < m; c++)
         r->col[c].pivot = -1;
     return r;
+}
+
+struct rref *rref_copy (const struct rref *r)
+{
+    struct rref *to = rref_create (r->m);
+
+    to->rank = r->rank;
+    to->entries = r->entries;
+    memcpy (to->col, r->col, r->m * sizeof (*r->col));
+    for (size_t i = 0; i < r->rank; i++) {
+        to->line[i] = r->line[i];
+        to->line[i].entry = xarray (r->line[i].n, sizeof (*r->line[i].entry));
+        memcpy (to->line[i].entry, r->line[i].entry,
+                r->line[i].n * sizeof (*r->line[i].entry));
+    }
+    return to;
 }
 
 void rref_destroy (struct rref *r)

@@ -59,6 +59,7 @@ struct rref;
 
 /* An empty form of m columns, 0 .. m-1. */
 struct rref *rref_create (size_t m);
+struct rref *rref_copy (const struct rref *r);
 void rref_destroy (struct rref *r);
 
 /* Add the row that has count[i] in column col[i], i < n, columns distinct.

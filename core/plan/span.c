@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/paths/tree.h"
 #include "core/plan/rref.h"
@@ -27,8 +28,9 @@
 #include "util/terminal.h"
 
 enum {
-    COVER = 8,     /* rows of one length that a link should have */
-    MATCHES = 8,   /* that are tried for one endpoint */
+    COVER = 8,   /* rows of one length that a link should have */
+    MATCHES = 8, /* that are tried for one endpoint */
+    PART = 4,    /* one leaf in so many is searched for missing pairs */
 };
 
 /*
@@ -69,13 +71,14 @@ static uint32_t *cells_to (const struct cells *c, size_t s, size_t t)
 }
 
 /* Fill all cells, for weights of the links. */
-static int cells_fill (struct cells *c, const struct pathset *ps,
+static int cells_fill (struct cells *c, struct pathset *ps,
                        enum cell_kind kind, const uint64_t *weight,
                        struct error *err)
 {
     struct tree *t = tree_create (ps);
     size_t L = t->nleaves;
     uint64_t *sum = xarray (tree_steps (t), sizeof (*sum));
+    uint8_t *used = xcalloc (pathset_network (ps)->nlinks, 1);
     int rc = 0;
 
     *c = (struct cells){ .tree = t };
@@ -94,6 +97,8 @@ static int cells_fill (struct cells *c, const struct pathset *ps,
             terminal_work ("finding missing probes", 0, 0);
         if ((rc = tree_grow (t, to, err)) < 0)
             break;
+        for (size_t k = 1; k < t->n; k++)
+            used[arc_link (t->arc[k])] = 1;
         tree_sum (t, weight, kind == CELL_ROWS ? up : prime_neg (up), PRIME,
                   sum);
         c->own[to] = sum[t->leaf[own]];
@@ -105,7 +110,10 @@ static int cells_fill (struct cells *c, const struct pathset *ps,
             cells_to (c, s, own)[nth] = (uint32_t)x;
         }
     }
+    if (rc == 0)
+        pathset_set_links (ps, used);
     free (sum);
+    free (used);
     return rc;
 }
 
@@ -264,10 +272,11 @@ int span_symmetric (struct basis *basis, struct pathset *ps, struct rng *rng,
     struct finder f = { .ps = ps, .basis = basis };
     int rc = -1;
 
+    *basis = (struct basis){ 0 };
     for (size_t i = 0; i < nlinks; i++)
         weight[i] = rng_below (rng, PRIME);
-    if (basis_open (basis, ps, err) == 0
-        && cells_fill (&f.cells, ps, CELL_LINKS, weight, err) == 0) {
+    if (cells_fill (&f.cells, ps, CELL_LINKS, weight, err) == 0
+        && basis_open (basis, ps, err) == 0) {
         size_t most = 0;
 
         for (size_t l = 0; l < f.cells.tree->nleaves; l++) {
@@ -284,7 +293,7 @@ int span_symmetric (struct basis *basis, struct pathset *ps, struct rng *rng,
     }
     cells_clear (&f.cells); /* the largest part, before more memory is used */
     if (rc == 0)
-        basis_sort (basis);
+        basis_sort (basis, 0);
     for (size_t i = 0; i <= ROW_MAX; i++)
         free (f.cover[i]);
     free (f.head);
@@ -474,24 +483,91 @@ static void search_own (const struct cells *c, struct found_pairs *found,
                 add_found_pair (found, member[i], member[i - d]);
 }
 
+static int search_set (struct pathset *ps, const uint64_t *weight,
+                       struct found_pairs *found, struct error *err)
+{
+    struct cells c = { 0 };
+    int rc = cells_fill (&c, ps, CELL_ROWS, weight, err);
+
+    for (size_t s = 0; rc == 0 && s < c.tree->nleaves; s++) {
+        search_own (&c, found, s);
+        for (size_t t = s + 1; t < c.tree->nleaves; t++)
+            search_pair (&c, found, s, t);
+    }
+    cells_clear (&c);
+    return rc;
+}
+
+/* Mark the leaves at which links have a weight, unless these are too many. */
+static uint8_t *mark_leaves (const struct tree *t, const uint64_t *weight)
+{
+    const struct network *net = pathset_network (t->ps);
+    uint8_t *place = xcalloc (net->nplaces, 1);
+    uint8_t *mark = xcalloc (t->nleaves, 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < net->nlinks; i++)
+        for (int e = 0; e < 2 && weight[i]; e++)
+            if (net->link[i].end[e] < net->nplaces)
+                place[net->link[i].end[e]] = 1;
+    for (size_t l = 0; l < t->nleaves; l++)
+        n += mark[l] = place[t->place[l]];
+    if (n > t->nleaves / PART)
+        memset (mark, 0, t->nleaves);
+    free (place);
+    return mark;
+}
+
+/* Search the endpoints of marked leaves, and of others drawn at random. */
+static int search_part (struct pathset *ps, const uint64_t *weight,
+                        struct found_pairs *found, struct error *err)
+{
+    struct tree *t = tree_create (ps);
+    uint8_t *mark = mark_leaves (t, weight);
+    struct endpoint *v = xarray (pathset_size (ps), sizeof (*v));
+    uint32_t *whole = xarray (pathset_size (ps), sizeof (*whole));
+    struct pathset *part;
+    size_t n = 0;
+    int rc = -1;
+
+    for (size_t l = 0; l < t->nleaves; l++)
+        for (size_t i = mark[l] || rng_below (found->rng, PART) == 0
+                            ? t->first[l]
+                            : t->first[l + 1];
+             i < t->first[l + 1]; i++) {
+            whole[n] = t->member[i];
+            v[n++] = *pathset_endpoint (ps, t->member[i]);
+        }
+    if ((part = pathset_create (pathset_network (ps), v, n, err)))
+        rc = search_set (part, weight, found, err);
+    for (size_t i = 0; i < found->n; i++)
+        found->pair[i] = (struct probe){ whole[found->pair[i].a],
+                                         whole[found->pair[i].b] };
+    pathset_destroy (part);
+    tree_destroy (t);
+    free (mark);
+    free (v);
+    free (whole);
+    return rc;
+}
+
 struct probe *span_missing (struct pathset *ps, const uint64_t *z,
-                            struct rng *rng, size_t max, size_t *n,
+                            struct rng *rng, bool all, size_t max, size_t *n,
                             struct error *err)
 {
     uint64_t *weight = by_link (ps, z, err);
     struct found_pairs found = { .rng = rng, .max = max };
-    struct cells c = { 0 };
+    int rc = weight ? 0 : -1;
 
-    if (weight && cells_fill (&c, ps, CELL_ROWS, weight, err) == 0) {
-        found.pair = xarray (max, sizeof (*found.pair));
-        for (size_t s = 0; s < c.tree->nleaves; s++) {
-            search_own (&c, &found, s);
-            for (size_t t = s + 1; t < c.tree->nleaves; t++)
-                search_pair (&c, &found, s, t);
-        }
-    }
-    cells_clear (&c);
+    found.pair = xarray (max, sizeof (*found.pair));
+    if (rc == 0 && !all && pathset_size (ps) >= SPAN_PART_MIN)
+        rc = search_part (ps, weight, &found, err);
+    if (rc == 0 && found.n == 0)
+        rc = search_set (ps, weight, &found, err);
     free (weight);
     *n = found.n;
-    return found.pair;
+    if (rc == 0)
+        return found.pair;
+    free (found.pair);
+    return NULL;
 }

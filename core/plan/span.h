@@ -14,6 +14,7 @@
 #ifndef CORE_SPAN_H
 #define CORE_SPAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,13 +39,16 @@ int span_symmetric (struct basis *basis, struct pathset *ps, struct rng *rng,
 int span_complete (struct pathset *ps, const uint64_t *z, struct rng *rng,
                    struct error *err);
 
+enum { SPAN_PART_MIN = 2048 }; /* endpoints */
+
 /* Up to `max` pairs, *n of them, whose rows are not orthogonal to z: a sample
  * of those found in the whole set. For any two leaves a part is tested, and
- * more only if it finds none. The caller frees them. *n is 0 if span_complete
- * holds. NULL with err.
+ * more only if it finds none. Of SPAN_PART_MIN endpoints or more, only those on
+ * some leaves are searched, unless `all` is true or these have none. The caller
+ * frees them. *n is 0 if span_complete holds. NULL with err.
  */
 struct probe *span_missing (struct pathset *ps, const uint64_t *z,
-                            struct rng *rng, size_t max, size_t *n,
+                            struct rng *rng, bool all, size_t max, size_t *n,
                             struct error *err);
 
 #endif /* CORE_SPAN_H */

@@ -84,11 +84,12 @@ static size_t pack (struct pathset *ps, uint64_t seed, uint64_t effort,
     int rc;
 
     rng_seed (&rng, seed);
-    if ((rc = pack_whole (&p, ps, &rng, effort, !job, &err)) > 0) {
+    if ((rc = pack_whole (&p, ps, &rng, !job, &err)) > 0) {
         pack_clear (&p);
-        rc = pack_job (&p, ps, &rng, JOB_EFFORT, UINT64_MAX, &err);
+        rc = pack_job (&p, ps, &rng, UINT64_MAX, &err);
+        effort = JOB_EFFORT;
     }
-    if (rc < 0)
+    if (rc < 0 || pack_search (&p, effort, &err) < 0)
         diag ("%s", err.text);
     else {
         *bound = plan_least_rounds (p.basis.nports, p.rank);

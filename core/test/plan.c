@@ -526,7 +526,7 @@ static struct plan *make_bare (struct pathset *ps)
     struct error err;
 
     rng_seed (&rng, 3);
-    if (pack_job (&p, ps, &rng, 0, 0, &err) < 0)
+    if (pack_job (&p, ps, &rng, 0, &err) < 0)
         abort ();
     for (size_t i = 0; i < p.rounds.n; i++) {
         const struct probe *probe = &p.basis.pair[p.rounds.slot[i].pair];

@@ -116,7 +116,8 @@ static void pack (struct packing *p, struct pathset *ps, uint64_t effort,
     struct error err;
 
     rng_seed (&rng, 5);
-    if (pack_job (p, ps, &rng, effort, eliminate, &err) < 0)
+    if (pack_job (p, ps, &rng, eliminate, &err) < 0
+        || pack_search (p, effort, &err) < 0)
         abort ();
 }
 

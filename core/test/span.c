@@ -78,7 +78,7 @@ static void check (struct pathset *ps, const char *what)
 
         rref_null (rref, &rng, z);
         complete = span_complete (ps, z, &rng, &err);
-        pair = span_missing (ps, z, &rng, 50, &n, &err);
+        pair = span_missing (ps, z, &rng, false, 50, &n, &err);
         bad += complete != (rref_rank (rref) == rank);
         bad += complete != (n == 0) || n > 50 || !pair;
         for (size_t i = 0; i < n; i++) {
@@ -136,7 +136,7 @@ static void test_one_missing (void)
             if (i != without)
                 add (rref, &all, picked[i]);
         rref_null (rref, &rng, z);
-        pair = span_missing (ps, z, &rng, 1, &missing, &err);
+        pair = span_missing (ps, z, &rng, false, 1, &missing, &err);
         seen += span_complete (ps, z, &rng, &err) == 0 && missing == 1;
         free (pair);
         rref_destroy (rref);

@@ -162,8 +162,7 @@ static void choose_hosts (const struct fabric *f, bool *listed, char **called)
     if (n > 0) {
         char *folded = hostlist_fold (gone, n);
 
-        fprintf (stderr, "pmm fabric export: not in the snapshot: %s\n",
-                 folded);
+        verb_say ("not in the snapshot: %s", folded);
         free (folded);
     }
     free (gone);
@@ -223,9 +222,8 @@ static void export_topology (struct inputs *in, bool yaml)
     }
     need_ok (topology_write (f, &choice, yaml, inputs_output (in), &fault));
     if (choice.left_out)
-        fprintf (stderr, "pmm fabric export: left out, with no port at a "
-                         "switch%s: %s\n", rails ? " by these rails" : "",
-                 choice.left_out);
+        verb_say ("left out, with no port at a switch%s: %s",
+                  rails ? " by these rails" : "", choice.left_out);
     free (choice.left_out);
     site_clear (&site);
     for (size_t i = 0; i < f->nhosts; i++)

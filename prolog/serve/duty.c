@@ -191,9 +191,10 @@ int duty_missed (struct service *s, struct error *err)
     int64_t now = clock_date ();
     struct controller_nodes nodes;
     struct hostlist missed = { 0 };
+    static int64_t told; /* when nodes were last named */
     int rc;
 
-    if (llabs (now - s->told_missed) < DAY_S)
+    if (llabs (now - told) < DAY_S)
         return 0;
     if ((rc = controller_nodes (&nodes, err)) == 0) {
         rc = missed_nodes (&missed, s->ledger, &s->site, s->fabric, s->map,
@@ -208,10 +209,25 @@ int duty_missed (struct service *s, struct error *err)
                      "not audited for a day or more: %s: %.400s (pmm ledger "
                      "missed)", COUNTED (missed.count, "node"), list);
         free (list);
-        s->told_missed = now;
+        told = now;
     }
     hostlist_clear (&missed);
     return rc;
+}
+
+/* What the site's page was last made of; nodes NULL: it was not. */
+static struct {
+    int64_t changes; /* of the ledger, */
+    struct timespec snapshot;
+    json_t *nodes;
+    int64_t news_made;
+    int64_t due_ms;  /* when it is made though nothing changed */
+} page_of;
+
+void duty_reports_clear (void)
+{
+    json_decref (page_of.nodes);
+    page_of.nodes = NULL;
 }
 
 /* Whether the site's page has been made of these; what is missed depends on the
@@ -220,10 +236,10 @@ int duty_missed (struct service *s, struct error *err)
 static bool is_made_of (const struct service *s, int64_t changes,
                         const json_t *nodes)
 {
-    return s->page.changes == changes && clock_ms () < s->page.due_ms
-           && !memcmp (&s->page.snapshot, &s->snapshot, sizeof (s->snapshot))
-           && json_equal (s->page.nodes, nodes)
-           && s->page.news_made == s->news_made;
+    return page_of.changes == changes && clock_ms () < page_of.due_ms
+           && !memcmp (&page_of.snapshot, &s->snapshot, sizeof (s->snapshot))
+           && json_equal (page_of.nodes, nodes)
+           && page_of.news_made == s->told.news_made;
 }
 
 int duty_reports (struct service *s, struct error *err)
@@ -236,8 +252,8 @@ int duty_reports (struct service *s, struct error *err)
         .map = s->map,
         .node_of = s->node_of,
         .nodes = &nodes,
-        .news = s->news.v,
-        .nnews = s->news.n,
+        .news = s->told.news.v,
+        .nnews = s->told.news.n,
     };
     int64_t changes;
     int rc = 0;
@@ -250,12 +266,12 @@ int duty_reports (struct service *s, struct error *err)
     if (!is_made_of (s, changes, nodes.rows)
         && (rc = reports_tidy (&s->site, s->ledger, err)) == 0
         && (rc = reports_index (&in, err)) >= 0 && rc < 2) {
-        json_decref (s->page.nodes);
-        s->page.nodes = json_incref (nodes.rows);
-        s->page.news_made = s->news_made;
-        s->page.snapshot = s->snapshot;
-        s->page.changes = changes;
-        s->page.due_ms = clock_ms () + HOUR_S * INT64_C (1000);
+        json_decref (page_of.nodes);
+        page_of.nodes = json_incref (nodes.rows);
+        page_of.news_made = s->told.news_made;
+        page_of.snapshot = s->snapshot;
+        page_of.changes = changes;
+        page_of.due_ms = clock_ms () + HOUR_S * INT64_C (1000);
     }
     controller_nodes_clear (&nodes);
     return rc < 0 ? -1 : 0;

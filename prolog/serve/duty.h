@@ -20,23 +20,28 @@
 #include "util/error.h"
 #include "util/site.h"
 
-/* A node for which the policy waits for an audit. */
-struct wish {
-    char node[64];
-    enum ledger_why why; /* CONFIRM or AGAIN */
-    uint64_t audit; /* CONFIRM: the audit to confirm, */
-    struct hostlist suspects; /* ... and the ids of its FAIL's suspects */
-    int64_t when;   /* not before */
-    int64_t held;   /* no audit was possible: not before */
-    bool waits;     /* for a partner that resolves its link */
-};
-
 /* Notices, and their texts. */
 struct notices {
     struct ledger_notice *v;
     size_t n;
 };
 void notices_clear (struct notices *list);
+
+/* What the site was told, or is to be. */
+struct told {
+    struct trouble { /* what fails, */
+        const char *what;
+        int64_t since_ms;
+        char *words;
+    } *trouble;
+    size_t ntroubles;
+    struct notices news; /* of the policy's last decisions, */
+    bool has_news;       /* ... if there were any, */
+    int64_t news_made;   /* ... and how often they changed */
+    pid_t telling;       /* runs NotifyProgram; 0: none */
+    int64_t digest;      /* the week of the last one */
+    bool cried;          /* the site was told of trouble without the ledger */
+};
 
 struct service {
     const char *conf;
@@ -60,46 +65,16 @@ struct service {
                                    known yet */
     int64_t reach_due_ms;       /* when it is learnt again */
 
-    struct trouble { /* what fails, */
-        const char *what;
-        int64_t since_ms;
-        char *words;
-    } * trouble;
-    size_t ntroubles;
-    bool decided;    /* the policy has, and these nodes were blocked: */
+    bool decided; /* the policy has, and these nodes were blocked: */
     size_t blocked[POLICY_BLOCKS];
-    struct notices news; /* of its last decisions, */
-    bool has_news;       /* ... if there were any, */
-    int64_t news_made;   /* ... and how often they changed */
-    pid_t telling;   /* runs NotifyProgram; 0: none */
-    int64_t digest;  /* the week of the last one */
-    bool cried;      /* the site was told of trouble without the ledger */
+    struct told told;
 
     struct spool_list ended; /* the spool, as last read by duty_spool */
-    struct wish *wish;
-    size_t nwishes;
     bool clock_set;       /* by clock_set_by, as logged */
     int64_t prune_due_ms; /* when duty_prune looks again, not before an hour */
     int64_t told_old_ms;  /* ... and tells again */
     int64_t prune_before; /* what it deletes until then */
     int64_t pruned;       /* audits, as not logged yet */
-    int64_t told_missed; /* when duty_missed last named nodes */
-    char full[QUEUE_WHY_MAX]; /* why jobs wait, as last logged; "": none does */
-    struct {
-        int64_t since_ms; /* an hour begins, */
-        size_t said;      /* in which jobs that are not audited were logged, */
-        size_t more;      /* ... and were not, */
-        char why[QUEUE_WHY_MAX]; /* ... the last of them for this reason */
-    } passed;
-    struct {
-        int64_t changes;     /* of the ledger, */
-        struct timespec snapshot;
-        json_t *nodes; /* ... and what else the site's page was last made
-                                 of; NULL: it was not */
-        int64_t news_made;
-        int64_t due_ms;      /* when it is made though nothing changed */
-    } page;
-    int64_t looked; /* when duty_sweep last searched for unresolved links */
 };
 
 /* Write a line to the log, cleaned. In the journal it has a priority, and a
@@ -166,7 +141,9 @@ bool service_just_left (const struct service *s, const char *node);
 /* Let the policy decide and act; audit a node that it waits for. */
 int duty_policy (struct service *s, struct error *err);
 int duty_confirm (struct service *s, struct error *err);
-void duty_wishes_clear (struct service *s);
+/* How many nodes it waits for. */
+size_t duty_wishes (void);
+void duty_wishes_clear (void);
 
 /* Audit idle nodes whose cables are due or not resolved. */
 int duty_sweep (struct service *s, struct error *err);
@@ -178,13 +155,14 @@ int duty_missed (struct service *s, struct error *err);
  * minute.
  */
 int duty_reports (struct service *s, struct error *err);
+void duty_reports_clear (void);
 
 /* Publish the state of each node for the hooks. */
 int duty_publish (struct service *s, struct error *err);
 
 /* Note that something fails, or with words NULL that it works again. */
-void service_trouble (struct service *s, const char *what, const char *words);
-void service_trouble_clear (struct service *s);
+void told_trouble (struct told *told, const char *what, const char *words);
+void told_clear (struct told *told);
 
 /* Enter for duty_notify that a node spoke out of turn in an audit; "": none. */
 int service_astray (struct service *s, const char *node, int64_t audit,
@@ -230,7 +208,7 @@ int64_t *service_measured (struct service *s, int64_t never, struct error *err);
 int64_t *service_ages (struct service *s, int64_t now, struct error *err);
 
 /* Keep what the policy decided, for duty_notify. */
-void notify_decisions (struct service *s, const struct decisions *d);
+void notify_decisions (struct told *told, const struct decisions *d);
 
 /* Learn which cables audits can measure: those of the paths between the nodes
  * of AuditPartition. service_reach takes the nodes.

@@ -544,7 +544,7 @@ static int put_all (struct metrics *m, struct error *err)
                   (double)m->now);
     write_metric (m, "pmm_service_failing_duties",
                   "What the audit service does and cannot do now.",
-                  (double)s->ntroubles);
+                  (double)s->told.ntroubles);
     put_snapshot (m);
     if (s->decided)
         put_blocked (m);

@@ -102,9 +102,9 @@ static struct ledger_notice *put_notice (struct notices *list,
     return v;
 }
 
-void service_trouble (struct service *s, const char *what, const char *words)
+void told_trouble (struct told *told, const char *what, const char *words)
 {
-    struct trouble *t = s->trouble, *end = t + s->ntroubles;
+    struct trouble *t = told->trouble, *end = t + told->ntroubles;
 
     while (t < end && strcmp (t->what, what))
         t++;
@@ -113,21 +113,22 @@ void service_trouble (struct service *s, const char *what, const char *words)
         t->words = copy_of (words);
         if (!words) {
             memmove (t, t + 1, (size_t)(end - t - 1) * sizeof (*t));
-            s->ntroubles--;
+            told->ntroubles--;
         }
     }
     else if (words) {
-        s->trouble = xgrow (s->trouble, s->ntroubles, sizeof (*s->trouble));
-        s->trouble[s->ntroubles++]
+        told->trouble = xgrow (told->trouble, told->ntroubles, sizeof (*t));
+        told->trouble[told->ntroubles++]
             = (struct trouble){ what, clock_ms (), xstrdup (words) };
     }
 }
 
-void service_trouble_clear (struct service *s)
+void told_clear (struct told *told)
 {
-    for (size_t i = 0; i < s->ntroubles; i++)
-        free (s->trouble[i].words);
-    free (s->trouble);
+    for (size_t i = 0; i < told->ntroubles; i++)
+        free (told->trouble[i].words);
+    free (told->trouble);
+    notices_clear (&told->news);
 }
 
 int service_astray (struct service *s, const char *node, int64_t audit,
@@ -152,13 +153,16 @@ int service_astray (struct service *s, const char *node, int64_t audit,
 }
 
 /* What has failed for some time. */
-static void list_trouble (const struct service *s, struct notices *list)
+static void list_trouble (const struct told *told, struct notices *list)
 {
-    for (size_t i = 0; i < s->ntroubles; i++)
-        if (clock_ms () - s->trouble[i].since_ms >= TROUBLE_MS)
-            add_notice_key (put_notice (list, "trouble", s->trouble[i].words,
-                                        NULL, NULL, 0),
-                            "trouble:%s", s->trouble[i].what);
+    for (size_t i = 0; i < told->ntroubles; i++) {
+        const struct trouble *t = &told->trouble[i];
+
+        if (clock_ms () - t->since_ms >= TROUBLE_MS)
+            add_notice_key (put_notice (list, "trouble", t->words, NULL, NULL,
+                                        0),
+                            "trouble:%s", t->what);
+    }
 }
 
 static bool same_notices (const struct notices *a, const struct notices *b)
@@ -171,33 +175,33 @@ static bool same_notices (const struct notices *a, const struct notices *b)
     return i == a->n && i == b->n;
 }
 
-void notify_decisions (struct service *s, const struct decisions *d)
+void notify_decisions (struct told *told, const struct decisions *d)
 {
-    bool told[POLICY_BLOCKS] = { false };
-    struct notices old = s->news;
+    bool said[POLICY_BLOCKS] = { false };
+    struct notices old = told->news;
     char words[WORDS];
 
-    service_trouble (s, "stopped", d->stopped ? d->remark[0] : NULL);
+    told_trouble (told, "stopped", d->stopped ? d->remark[0] : NULL);
     if (d->stopped)
         return;
-    s->news = (struct notices){ 0 };
-    s->has_news = true;
+    told->news = (struct notices){ 0 };
+    told->has_news = true;
     for (size_t i = 0; i < d->n; i++) {
         const struct decision *v = &d->v[i];
         bool each = v->block == POLICY_REPORTS || v->block == POLICY_BEFORE;
-        struct ledger_notice *notice;
+        const char *event = v->block == POLICY_REPORTS ? "would-drain"
+                                                       : "blocked";
 
-        if (v->block == POLICY_FREE || (!each && told[v->block]))
+        if (v->block == POLICY_FREE || (!each && said[v->block]))
             continue;
-        told[v->block] = true;
+        said[v->block] = true;
         snprintf (words, sizeof (words), "%s: %s", v->node, v->why);
-        notice = put_notice (
-            &s->news, v->block == POLICY_REPORTS ? "would-drain" : "blocked",
-            words, v->node, v->link, (int64_t)d->after);
-        add_notice_key (notice, "policy:%s%s%s", policy_block_name (v->block),
+        add_notice_key (put_notice (&told->news, event, words, v->node, v->link,
+                                    (int64_t)d->after),
+                        "policy:%s%s%s", policy_block_name (v->block),
                         each ? ":" : "", each ? v->node : "");
     }
-    s->news_made += !same_notices (&old, &s->news);
+    told->news_made += !same_notices (&old, &told->news);
     notices_clear (&old);
 }
 
@@ -502,14 +506,14 @@ static int enter_all (struct service *s, struct error *err)
     int64_t now = clock_date (), week = (now - MONDAY_S) / WEEK_S;
     struct notices list = { 0 };
 
-    list_trouble (s, &list);
+    list_trouble (&s->told, &list);
     if (record_notices (s, "trouble:", 0, &list, now, err) < 0
         || record_notices (s, "action:", list_actions (s, now, &list, err),
                            &list, now, err)
                < 0
-        || (s->has_news
-            && ledger_notices (s->ledger, now, "policy:", s->news.v, s->news.n,
-                               err)
+        || (s->told.has_news
+            && ledger_notices (s->ledger, now, "policy:", s->told.news.v,
+                               s->told.news.n, err)
                    < 0))
         return -1;
     if (!s->fabric)
@@ -517,13 +521,13 @@ static int enter_all (struct service *s, struct error *err)
     if (record_notices (s, "cable:", service_cables (s, false, now, &list, err),
                         &list, now, err)
             < 0
-        || (week != s->digest
+        || (week != s->told.digest
             && record_notices (
                    s, "digest:", list_digest (s, week, now, &list, err), &list,
                    now, err)
                    < 0))
         return -1;
-    s->digest = week;
+    s->told.digest = week;
     return 0;
 }
 
@@ -640,15 +644,10 @@ static int check_program (const char *path, struct error *err)
                                    "chmod 755 it", path);
 }
 
-/* A text or number that may be missing. */
-static json_t *text_json (const char *s)
+/* A number that may be missing. */
+static json_t *number_or_null (bool is, int64_t n)
 {
-    return s ? json_string (s) : json_null ();
-}
-
-static json_t *id_json (int64_t id)
-{
-    return id > 0 ? json_integer (id) : json_null ();
+    return is ? json_integer (n) : json_null ();
 }
 
 /* Start the program for a notice. */
@@ -667,23 +666,21 @@ static int start_notify_program (struct service *s,
         return -1;
     t.words = text_clean (xstrdup (v->words));
     json = xcheck (json_file ("pmm-event", NULL));
-    json_put (json, "id", id_json (v->id));
-    json_put (json, "event", json_string (v->event));
-    json_put (json, "words", json_string (t.words));
-    json_put (json, "node", text_json (v->node));
-    json_put (json, "link", text_json (v->link));
-    json_put (json, "audit",
-              v->id > 0 ? id_json (v->audit) : json_integer (v->audit));
-    json_put (json, "time", id_json (v->time));
+    json_object_update_new (
+        json, json_pack ("{s:o, s:s, s:s, s:s?, s:s?, s:o, s:o}", "id",
+                         number_or_null (v->id > 0, v->id), "event", v->event,
+                         "words", t.words, "node", v->node, "link", v->link,
+                         "audit", number_or_null (v->audit >= 0, v->audit),
+                         "time", number_or_null (v->id > 0, v->time)));
     t.json = xcheck (json_dumps (json, JSON_COMPACT | JSON_ENSURE_ASCII));
-    if ((s->telling = fork ()) == 0)
+    if ((s->told.telling = fork ()) == 0)
         run_notify_child (&t, lock);
     free (t.words);
     free (t.json);
     json_decref (json);
-    if (s->telling > 0)
+    if (s->told.telling > 0)
         return 0;
-    s->telling = 0;
+    s->told.telling = 0;
     return error_errno (err, "cannot start a process");
 }
 
@@ -732,10 +729,10 @@ static void log_notify_failure (struct service *s, int lock)
     struct notices list = { 0 };
     struct error err;
 
-    list_trouble (s, &list);
-    if (list.n > 0 && !s->cried
+    list_trouble (&s->told, &list);
+    if (list.n > 0 && !s->told.cried
         && start_notify_program (s, list.v, lock, &err) == 0)
-        s->cried = true;
+        s->told.cried = true;
     notices_clear (&list);
 }
 
@@ -745,8 +742,8 @@ int duty_notify (struct service *s, struct error *err)
     int lock, rc;
     bool well;
 
-    if (s->telling > 0 && waitpid (s->telling, NULL, WNOHANG) != 0)
-        s->telling = 0;
+    if (s->told.telling > 0 && waitpid (s->told.telling, NULL, WNOHANG) != 0)
+        s->told.telling = 0;
     if (!*s->site.notify_program)
         return 0;
     path = xasprintf ("%s.notify", s->site.ledger);
@@ -760,8 +757,8 @@ int duty_notify (struct service *s, struct error *err)
            && enter_all (s, err) == 0 && send_oldest_notice (s, lock, err) == 0;
     if (!well)
         log_notify_failure (s, lock);
-    s->cried &= !well;
-    s->hurry = s->telling > 0;
+    s->told.cried &= !well;
+    s->hurry = s->told.telling > 0;
     close (lock);
     return well || !s->ledger ? 0 : -1;
 }

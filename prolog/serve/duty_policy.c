@@ -35,26 +35,43 @@ static void log_policy_line (void *arg, enum policy_kind kind, const char *line)
  * Nodes that wait for an audit
  */
 
-void duty_wishes_clear (struct service *s)
+/* A node for which the policy waits for an audit. */
+static struct wish {
+    char node[64];
+    enum ledger_why why; /* CONFIRM or AGAIN */
+    uint64_t audit; /* CONFIRM: the audit to confirm, */
+    struct hostlist suspects; /* ... and the ids of its FAIL's suspects */
+    int64_t when;   /* not before */
+    int64_t held;   /* no audit was possible: not before */
+    bool waits;     /* for a partner that resolves its link */
+} *wishes;
+static size_t nwishes;
+
+size_t duty_wishes (void)
 {
-    for (size_t i = 0; i < s->nwishes; i++)
-        hostlist_clear (&s->wish[i].suspects);
-    free (s->wish);
-    s->wish = NULL;
-    s->nwishes = 0;
+    return nwishes;
+}
+
+void duty_wishes_clear (void)
+{
+    for (size_t i = 0; i < nwishes; i++)
+        hostlist_clear (&wishes[i].suspects);
+    free (wishes);
+    wishes = NULL;
+    nwishes = 0;
 }
 
 /* Keep the nodes that the policy waits for now. A node that is held because no
  * audit was possible stays held.
  */
-static void update_wishes (struct service *s, const struct decisions *d)
+static void update_wishes (const struct decisions *d)
 {
     struct wish *v = xcalloc (d->n, sizeof (*v));
     size_t n = 0;
 
     for (size_t i = 0; i < d->n; i++) {
         const struct policy_finding *f = d->v[i].finding;
-        const struct wish *old = s->wish, *end = s->wish + s->nwishes;
+        const struct wish *old = wishes, *end = wishes + nwishes;
 
         if (d->v[i].kind != POLICY_WAIT
             || strlen (d->v[i].node) >= sizeof (v->node))
@@ -74,9 +91,9 @@ static void update_wishes (struct service *s, const struct decisions *d)
                 = xstrdup (f->suspect[k].link);
         n++;
     }
-    duty_wishes_clear (s);
-    s->wish = v;
-    s->nwishes = n;
+    duty_wishes_clear ();
+    wishes = v;
+    nwishes = n;
 }
 
 int duty_policy (struct service *s, struct error *err)
@@ -91,10 +108,10 @@ int duty_policy (struct service *s, struct error *err)
         s->blocked[POLICY_STOPPED] = report.decisions.stopped;
         for (size_t i = 0; i < report.decisions.n; i++)
             s->blocked[report.decisions.v[i].block]++;
-        notify_decisions (s, &report.decisions);
+        notify_decisions (&s->told, &report.decisions);
     }
     if (rc == 0) {
-        update_wishes (s, &report.decisions);
+        update_wishes (&report.decisions);
         rc = report.drained + report.resumed > 0;
     }
     act_report_clear (&report);
@@ -109,13 +126,12 @@ int duty_policy (struct service *s, struct error *err)
  * whose node is idle or drained by us (idle NULL: any node). A hold that ends
  * too far in the future is ignored: the clock was set back. NULL: none.
  */
-static struct wish *find_due (const struct service *s, enum ledger_why why,
-                              const struct hostlist *idle,
+static struct wish *find_due (enum ledger_why why, const struct hostlist *idle,
                               const struct hostlist *drained, int64_t now)
 {
     struct wish *due = NULL;
 
-    for (struct wish *w = s->wish; w < s->wish + s->nwishes; w++)
+    for (struct wish *w = wishes; w < wishes + nwishes; w++)
         if (w->why == why && w->when <= now
             && (w->held <= now || w->held > now + RETRY_S)
             && (!due || w->when < due->when)
@@ -207,12 +223,12 @@ int duty_confirm (struct service *s, struct error *err)
     int may[REASONS] = { 0 };
     int rc = -1;
 
-    s->untried = s->nwishes > 0;
+    s->untried = nwishes > 0;
     for (size_t k = 0; k < REASONS; k++) {
-        if (find_due (s, why[k], NULL, NULL, now)
+        if (find_due (why[k], NULL, NULL, now)
             && (may[k] = service_may_audit (s, why[k], err)) < 0)
             return -1;
-        s->hurry |= find_due (s, why[k], NULL, NULL, now + SOON_S) != NULL;
+        s->hurry |= find_due (why[k], NULL, NULL, now + SOON_S) != NULL;
     }
     if (!may[0] && !may[1])
         return 0;
@@ -222,7 +238,7 @@ int duty_confirm (struct service *s, struct error *err)
         && service_leave_out (s->ledger, &drained, err) == 0) {
         for (size_t k = 0; k < REASONS && !w; k++)
             if (may[k])
-                w = find_due (s, why[k], &idle, &drained, now);
+                w = find_due (why[k], &idle, &drained, now);
         rc = w ? confirm_wish (s, w, &idle, err) : 0;
     }
     hostlist_clear (&idle);

@@ -88,29 +88,36 @@ bool service_just_left (const struct service *s, const char *node)
     return false;
 }
 
+static struct {
+    int64_t since_ms; /* an hour begins, */
+    size_t said;      /* in which jobs that are not audited were logged, */
+    size_t more;      /* ... and were not, */
+    char why[QUEUE_WHY_MAX]; /* ... the last of them for this reason */
+} passed;
+
 /* Log that a job is not audited: PASSED_MANY jobs an hour, the others as a number
  * when the hour is over.
  */
 static void log_skipped_job (struct service *s, uint64_t job, const char *why)
 {
-    if (s->passed.said < PASSED_MANY) {
-        s->passed.said++;
+    if (passed.said < PASSED_MANY) {
+        passed.said++;
         service_log (s, LINE_JOB, "job %" PRIu64 " is not audited: %s", job,
                      why);
         return;
     }
-    s->passed.more++;
-    snprintf (s->passed.why, sizeof (s->passed.why), "%s", why);
+    passed.more++;
+    snprintf (passed.why, sizeof (passed.why), "%s", why);
 }
 
 void service_passed (struct service *s)
 {
-    if (s->passed.more > 0)
+    if (passed.more > 0)
         service_log (s, LINE_JOB,
                      "%s not audited in this hour, the last: %s",
-                     COUNTED (s->passed.more, "more job"), s->passed.why);
-    s->passed.since_ms = clock_ms ();
-    s->passed.said = s->passed.more = 0;
+                     COUNTED (passed.more, "more job"), passed.why);
+    passed.since_ms = clock_ms ();
+    passed.said = passed.more = 0;
 }
 
 /* Carry out the queue's decisions. Return 1 if it called for an audit, 0, or -1
@@ -193,6 +200,8 @@ static int decide_queue (struct service *s, const struct hostlist *idle,
                               .audit = list.audit,
                               .naudits = list.n,
                               .idle = idle };
+    static char full[QUEUE_WHY_MAX]; /* why jobs wait, as last logged; "": none
+                                        does */
     struct queue_host *host = NULL;
     struct queue_plan plan;
     int rc = -1;
@@ -200,10 +209,10 @@ static int decide_queue (struct service *s, const struct hostlist *idle,
     if (listed == 0 && (host = find_queue_hosts (s, &in.nhosts, err))) {
         in.host = host;
         queue_decide (&plan, &in);
-        if (*plan.full && strcmp (plan.full, s->full))
+        if (*plan.full && strcmp (plan.full, full))
             service_log (s, LINE_JOB, "jobs wait for their audits: %s",
                          plan.full);
-        strcpy (s->full, plan.full);
+        strcpy (full, plan.full);
         rc = execute_queue_plan (s, &s->ended, &plan,
                                  list.n > 0 ? list.audit->id : 0, err);
         queue_clear (&plan);
@@ -221,7 +230,7 @@ int duty_spool (struct service *s, struct error *err)
     bool open = false;
     int rc = spool_read (s->spool, now, list, err);
 
-    if (clock_ms () - s->passed.since_ms >= HOUR_MS)
+    if (clock_ms () - passed.since_ms >= HOUR_MS)
         service_passed (s);
     for (size_t i = 0; i < list->nremarks; i++)
         service_log (s, LINE_TROUBLE, "%s", list->remark[i]);

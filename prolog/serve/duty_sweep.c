@@ -157,6 +157,7 @@ static int run_next_sweep (struct service *s, const struct sweep_input *in,
 
 int duty_sweep (struct service *s, struct error *err)
 {
+    static int64_t searched; /* when it last searched for unresolved links */
     int64_t now = clock_date ();
     struct sweep_input in = {
         .now = now,
@@ -174,8 +175,8 @@ int duty_sweep (struct service *s, struct error *err)
     if (rc > 0) {
         in.measured = measured = service_ages (s, now, err);
         rc = measured ? run_next_sweep (s, &in, err) : -1;
-        if (rc == 0 && llabs (now - s->looked) >= OPEN_EVERY_S) {
-            s->looked = now;
+        if (rc == 0 && llabs (now - searched) >= OPEN_EVERY_S) {
+            searched = now;
             in.unknown = unknown = find_open (s, now, err);
             rc = unknown ? run_next_sweep (s, &in, err) : -1;
         }

@@ -238,14 +238,14 @@ static int run_duty (struct service *s, size_t i, struct duty_state *state)
         rc = duties[i].run (s, &err);
     if (rc < 0) {
         log_duty_error (s, state, &err);
-        service_trouble (s, duties[i].name, err.text);
+        told_trouble (&s->told, duties[i].name, err.text);
     }
     else if (rc == 0 && s->untried && state->nsaid) {
         state->wait_ms = 0;
         state->due_ms = clock_ms () + duties[i].every_ms;
     }
     else {
-        service_trouble (s, duties[i].name, NULL);
+        told_trouble (&s->told, duties[i].name, NULL);
         reset_duty_state (s, state, s->hurry ? SECOND_MS : duties[i].every_ms);
     }
     return rc > 0;
@@ -339,12 +339,12 @@ static void run_service_loop (struct service *s, bool once)
                 continue;
             if (run_duty (s, i, &state[i]))
                 all_due (state);
-            if (i == POLICY && s->nwishes > 0 && !state[CONFIRM].wait_ms)
+            if (i == POLICY && duty_wishes () > 0 && !state[CONFIRM].wait_ms)
                 state[CONFIRM].due_ms = 0;
         }
         if (!once && !stop)
             wait_for (s, state);
-        else if (s->telling > 0) {
+        else if (s->told.telling > 0) {
             wait_for_event (-1, SETTLE_MS);
             state[NOTIFY].due_ms = 0;
         }
@@ -408,9 +408,8 @@ int serve (const char *conf, bool once, FILE *log, struct error *err)
     spool_list_clear (&s.ended);
     spool_close (s.spool);
     site_clear (&s.site);
-    duty_wishes_clear (&s);
-    service_trouble_clear (&s);
-    notices_clear (&s.news);
-    json_decref (s.page.nodes);
+    duty_wishes_clear ();
+    told_clear (&s.told);
+    duty_reports_clear ();
     return rc;
 }

@@ -10,11 +10,10 @@
  * A pair costs a walk. If there are too many pairs to begin with, a random
  * choice is walked: the next sweep chooses others.
  *
- * z is the projection of a random vector onto the null space of the rows, by
- * conjugate gradients on A z = 0 (CGLS: Bjorck, "Numerical methods for least
- * squares problems", 1996, 7.4). An elimination would be exact, but fills up at
- * 10,000 hosts. Directions that the rows determine poorly vanish last: if the
- * iterations end first, these count as open.
+ * z is the projection of a random vector onto the null space of the rows: the
+ * vector without what they tell of it, by least squares with a weak prior of 0
+ * for each link. Directions that the rows determine by less than the prior count
+ * as open; so do all if it does not converge.
  */
 #include "config.h"
 #include "prolog/serve/sweep.h"
@@ -24,75 +23,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/linear/linalg.h"
+#include "core/linear/lsq.h"
 #include "core/linear/sparse.h"
 #include "util/alloc.h"
 #include "util/rng.h"
 #include "util/sort.h"
 
-enum {
-    PAIRS_MAX = 500 * 1000,
-    ITERATIONS_MAX = 2000,
-    ITERATIONS_MIN = 50,
-    ENTRIES_MAX = 200 * 1000 * 1000, /* to iterate over */
-};
+enum { PAIRS_MAX = 500 * 1000 };
 
 #define SOON 0.75      /* of every_s */
 #define AGE_MAX 1e6    /* never measured */
 #define AGE_DOUBTED 1e7
 #define OLDEST 8       /* power of a due link's weight, in the first pair */
-#define CONVERGED 1e-7 /* of the gradient */
+#define PRIOR 1e-7      /* weight; that of a row is 1 */
+#define PROJECTED 1e-5  /* tolerance: far below SWEEP_OPEN */
 
 /*
  * What the measurements leave open
  */
 
-static size_t iterations (const struct sparse *a)
-{
-    size_t n = ENTRIES_MAX / (a->start[a->nrows] + 1);
-
-    return n < ITERATIONS_MIN ? ITERATIONS_MIN
-           : n > ITERATIONS_MAX ? ITERATIONS_MAX : n;
-}
-
 void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
                     double *z)
 {
-    struct sparse *a = sparse_create (nlinks), *back;
-    double *r = xcalloc (2 * (o->n + nlinks), sizeof (*r));
-    double *q = r + o->n;   /* A p */
-    double *g = q + o->n;   /* A' r */
-    double *p = g + nlinks; /* search direction */
-    double was, first, step, now;
+    struct sparse *a = sparse_create (nlinks);
+    size_t rows = o->n + nlinks;
+    double *w = xarray (rows, sizeof (*w)), *t = xcalloc (rows, sizeof (*t));
+    double *y = xcalloc (nlinks, sizeof (*y));
+    const int8_t one = 1;
     struct rng rng;
+    struct lsq *q;
 
-    for (size_t i = 0; i < o->n; i++)
-        sparse_add (a, o->v[i].link, (const int8_t *)o->v[i].count, o->v[i].n);
-    back = sparse_transpose (a);
     rng_seed (&rng, seed);
     for (size_t j = 0; j < nlinks; j++)
         z[j] = rng_normal (&rng);
-    sparse_times (a, z, r);
-    sparse_times (back, r, g);
-    memcpy (p, g, nlinks * sizeof (*p));
-    first = was = linalg_dot (g, g, nlinks);
-    for (size_t i = iterations (a);
-         i > 0 && was > CONVERGED * CONVERGED * first; i--) {
-        sparse_times (a, p, q);
-        step = was / linalg_dot (q, q, o->n);
-        for (size_t j = 0; j < nlinks; j++)
-            z[j] -= step * p[j];
-        for (size_t k = 0; k < o->n; k++)
-            r[k] -= step * q[k];
-        sparse_times (back, r, g);
-        now = linalg_dot (g, g, nlinks);
-        for (size_t j = 0; j < nlinks; j++)
-            p[j] = g[j] + now / was * p[j];
-        was = now;
+    for (size_t i = 0; i < o->n; i++) {
+        sparse_add (a, o->v[i].link, (const int8_t *)o->v[i].count, o->v[i].n);
+        t[i] = sparse_row_dot (a, i, z);
+        w[i] = 1;
     }
-    free (r);
+    for (uint32_t j = 0; j < nlinks; j++) {
+        sparse_add (a, &j, &one, 1);
+        w[o->n + j] = PRIOR;
+    }
+    q = lsq_create (a, w);
+    if (q && lsq_solve (q, t, PROJECTED, y) == 0)
+        for (size_t j = 0; j < nlinks; j++)
+            z[j] -= y[j];
+    lsq_destroy (q);
+    free (w);
+    free (t);
+    free (y);
     sparse_destroy (a);
-    sparse_destroy (back);
 }
 
 /*

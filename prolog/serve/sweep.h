@@ -61,9 +61,8 @@ void sweep_clear (struct sweep_plan *s);
 
 /* What the measurements leave undetermined, as a random vector z [nlinks] of
  * their null space: row . z is 0 for the round trips that they determine, and
- * for others only by chance. Cost: some dozens of passes over the entries of
- * the rows, at most about a second: after that, combinations that are poorly
- * determined count as undetermined too.
+ * for others only by chance. Cost: as lsq_solve (core/linear/lsq), 3 s for
+ * 262,144 rows of 34,992 links.
  */
 void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
                     double *z);

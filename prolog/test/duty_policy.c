@@ -126,8 +126,8 @@ static void test_turn (struct service *s, size_t i)
         wish.suspects = links (s->fabric);
     /* turns on end are of one wish */
     wish.waits = patient && turns[i].after_s > 0;
-    s->wish = &wish;
-    s->nwishes = 1;
+    wishes = &wish;
+    nwishes = 1;
     s->log = open_memstream (&said, &len);
     test_clock = BEGIN + turns[i].after_s;
     idle = turns[i].idle;

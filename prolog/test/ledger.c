@@ -472,7 +472,7 @@ static void test_record (void)
             && ledger_begin (l, 400, net->net.hash, &sweep, host, 2, other,
                              &err) == 2,
         "two audits begin, the second by an earlier clock");
-    v->open = calloc (2, sizeof (*v->open));
+    v->open = pool_alloc (v->pool, 2, sizeof (*v->open));
     v->open[v->nopen++] = 3;
     v->open[v->nopen++] = 3;
     s = measure (nonce, 2, 400);
@@ -1373,8 +1373,7 @@ static void test_unknown (void)
     l = fresh ("led");
     v->limited = false;
     v->nfindings = 0;
-    v->open = malloc (sizeof (*v->open));
-    v->open[v->nopen++] = 2;
+    verdict_add_number (v, &v->open, &v->nopen, 2);
     audit_of (l, 1000, ps, latency, v, NULL);
     ok (crossing (l, 2, 10, &rtt) == 0 && runs == 1,
         "it is for what it did not judge: all else has");

@@ -8,7 +8,7 @@
 
 #define duty_notify test_notify
 #define notify_decisions test_decisions
-#define service_trouble test_note
+#define told_trouble test_note
 #include "prolog/serve/duty_notify.c"
 
 #include <sys/stat.h>
@@ -62,7 +62,7 @@ static bool settle (void)
         service.hurry = false;
         if (test_notify (&service, &err) < 0)
             return false;
-        if (!service.telling && !service.hurry)
+        if (!service.told.telling && !service.hurry)
             return true;
         usleep (10000);
     }
@@ -94,7 +94,7 @@ static void decide (const char *const *node, const enum policy_block *block,
         v[i].block = block[i];
         strcpy (v[i].why, "it FAILs");
     }
-    notify_decisions (&service, &d);
+    notify_decisions (&service.told, &d);
 }
 
 static void test_events (void)
@@ -325,7 +325,7 @@ static void test_hang (void)
     service.site.notify_program = was;
     service.hurry = false;
     ok (test_notify (&service, &err) == 0 && service.hurry
-            && !service.telling && count ("\n") == n,
+            && !service.told.telling && count ("\n") == n,
         "one program at a time, also after the service was killed");
     service.log = fopen ("log", "w");
     kill ((pid_t)atoi (pid), SIGKILL);
@@ -341,10 +341,10 @@ static void test_trouble (void)
     size_t n = count ("\n");
     struct ledger *ledger = service.ledger;
 
-    service_trouble (&service, "comments", "slurmdbd does not answer");
+    told_trouble (&service.told, "comments", "slurmdbd does not answer");
     ok (settle () && count ("\n") == n, "trouble is not told at once");
-    service.trouble->since_ms = clock_ms () - TROUBLE_MS;
-    service_trouble (&service, "comments", "slurmdbd is gone");
+    service.told.trouble->since_ms = clock_ms () - TROUBLE_MS;
+    told_trouble (&service.told, "comments", "slurmdbd is gone");
     ok (settle () && settle () && count ("\n") == n + 1
             && count ("trouble|slurmdbd is gone; next: pmm doctor; ") == 1,
         "... but when it lasts, once");
@@ -353,8 +353,8 @@ static void test_trouble (void)
             && count ("trouble|slurmdbd is gone; next: pmm doctor; ") == 2,
         "... also if there is no ledger to note it in");
     service.ledger = ledger;
-    service_trouble (&service, "comments", NULL);
-    ok (settle () && count ("\n") == n + 2 && service.ntroubles == 0,
+    told_trouble (&service.told, "comments", NULL);
+    ok (settle () && count ("\n") == n + 2 && service.told.ntroubles == 0,
         "its end is not told");
 }
 
@@ -363,11 +363,11 @@ static void test_digest (void)
 {
     ok (count ("digest|") == 1, "a digest a week");
     ledger_notices (service.ledger, 1, "digest:", NULL, 0, &err);
-    service.digest = 0;
+    service.told.digest = 0;
     ok (settle () && count ("digest|") == 1, "... not if the service starts");
     ledger_notices (service.ledger, 1, "digest:", NULL, 0, &err);
     ledger_prune (service.ledger, time (NULL), INT64_MAX, &done, &err);
-    service.digest = 0;
+    service.told.digest = 0;
     ok (settle ()
             && count ("digest|the last 7 days: 0 audits, drained 4, "
                           "resumed 1, would have drained 1; 0 cables") == 1,
@@ -431,8 +431,7 @@ int main (int argc, char *argv[])
     }
     ledger_close (service.ledger);
     fabric_destroy (service.fabric);
-    notices_clear (&service.news);
-    service_trouble_clear (&service);
+    told_clear (&service.told);
     free (service.site.notify_program);
     for (size_t i = 0; i < sizeof (files) / sizeof (files[0]); i++)
         unlink (files[i]);

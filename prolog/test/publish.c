@@ -225,7 +225,7 @@ static void test_metrics (void)
     service.decided = true;
     service.blocked[POLICY_COMMON] = 2;
     for (size_t i = 0; i < 3; i++)
-        service_trouble (&service, (const char *const[]){ "a", "b", "c" }[i],
+        told_trouble (&service.told, (const char *const[]){ "a", "b", "c" }[i],
                          "it fails");
     ok (service_reach (&service, nodes, &err) == 0
             && duty_metrics (&service, &err) == 0,
