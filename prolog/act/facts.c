@@ -77,15 +77,6 @@ static void report_unknown_row (struct facts_reading *r, const char *what,
 
 /* --- rows of the ledger -------------------------------------------------- */
 
-/* Zeroed memory of the facts. */
-static void *alloc (struct facts_reading *r, size_t n, size_t size)
-{
-    struct facts *f = r->facts;
-
-    f->block = xgrow (f->block, f->nblocks, sizeof (*f->block));
-    return f->block[f->nblocks++] = xcalloc (n, size);
-}
-
 /* Read rows of the ledger, none after a failure. */
 #define READ(rows, call)                     \
     do {                                     \
@@ -98,12 +89,6 @@ static void list_ledger_rows (struct facts_reading *r, enum ledger_kind kind,
                               int64_t from, struct ledger_rows *rows)
 {
     READ (rows, ledger_list (r->ledger, kind, from, 0, rows, r->err));
-}
-
-/* A text that lives as long as the facts; NULL if it is NULL. */
-static const char *copy_column_text (struct facts_reading *r, const char *s)
-{
-    return s ? strcpy (alloc (r, strlen (s) + 1, 1), s) : NULL;
 }
 
 /* The enum that has this word; n: none of the n words. */
@@ -126,7 +111,7 @@ static void read_actions (struct facts_reading *r)
     struct ledger_rows rows;
 
     list_ledger_rows (r, LEDGER_ACTIONS, INT64_MAX, &rows);
-    in->action = action = alloc (r, rows.n, sizeof (*action));
+    in->action = action = pool_alloc (r->facts->pool, rows.n, sizeof (*action));
     for (size_t i = rows.n; i-- > 0;) { /* the newest is first */
         const struct ledger_action *row = &rows.action[i];
         struct policy_action *a = &action[in->nactions];
@@ -134,9 +119,9 @@ static void read_actions (struct facts_reading *r)
         *a = (struct policy_action){
             .id = (uint64_t)row->id,
             .kind = word_of (row->kind, policy_kind_name, POLICY_LIFTED + 1),
-            .node = copy_column_text (r, row->node),
-            .link = copy_column_text (r, row->link),
-            .reason = copy_column_text (r, row->reason),
+            .node = pool_strdup (r->facts->pool, row->node),
+            .link = pool_strdup (r->facts->pool, row->link),
+            .reason = pool_strdup (r->facts->pool, row->reason),
             .time = row->intended,
             .after = (uint64_t)row->after,
             .unsure = row->done < 0,
@@ -265,7 +250,7 @@ static void add_link_audits (struct facts_reading *r, uint32_t e)
         /* its node; its own name if it is not in the fabric */
         v.peer = h != FABRIC_NONE && f->host[h].count > 0
                      ? r->node[f->host[h].first]
-                     : copy_column_text (r, row->peer);
+                     : pool_strdup (r->facts->pool, row->peer);
         if (v.clean || v.open) {
             r->id = xgrow (r->id, r->nids, sizeof (*r->id));
             r->id[r->nids++] = v.audit;
@@ -294,7 +279,7 @@ static const char *host_port_name (struct facts_reading *r, uint32_t endpoint)
         = PORT_NAME (r->fabric, r->fabric->endpoint[endpoint].port);
     const char *port = strchr (name, ' ');
 
-    return port ? strcpy (alloc (r, strlen (port), 1), port + 1) : NULL;
+    return port ? pool_strdup (r->facts->pool, port + 1) : NULL;
 }
 
 /* A link that an audit suspects. */
@@ -310,7 +295,7 @@ static struct policy_suspect suspect_of (struct facts_reading *r, int64_t audit,
         = r->nseen > 0 ? bsearch (&key, r->seen, r->nseen, sizeof (key),
                                   compare_link_audits)
                        : NULL;
-    struct policy_suspect s = { .link = copy_column_text (r, id) };
+    struct policy_suspect s = { .link = pool_strdup (r->facts->pool, id) };
 
     if (v && v->own) {
         s.host = r->node[v->endpoint];
@@ -328,7 +313,7 @@ static struct policy_finding finding_of (struct facts_reading *r,
     const struct finding *x = &row->verdict->finding[finding];
     size_t n;
     const struct ledger_suspect *v = ledger_suspects (row, finding, &n);
-    struct policy_suspect *s = alloc (r, n, sizeof (*s));
+    struct policy_suspect *s = pool_alloc (r->facts->pool, n, sizeof (*s));
 
     for (size_t i = 0; i < n; i++)
         s[i] = suspect_of (r, row->id, v[i].id);
@@ -349,7 +334,7 @@ static struct policy_finding finding_of (struct facts_reading *r,
 static struct policy_finding no_finding (struct facts_reading *r, bool open,
                                          const struct link_audit *v, size_t n)
 {
-    struct policy_suspect *s = alloc (r, n, sizeof (*s));
+    struct policy_suspect *s = pool_alloc (r->facts->pool, n, sizeof (*s));
     struct policy_finding f = {
         .level = open ? VERDICT_UNKNOWN : VERDICT_OK,
         .kind = FINDING_HOST_END, .basis = BASIS_BASELINE,
@@ -371,7 +356,7 @@ static void add_audit (struct facts_reading *r, const struct ledger_result *row,
                        const struct link_audit *seen, size_t nseen)
 {
     size_t n = row->verdict->nfindings;
-    struct policy_finding *f = alloc (r, n + 3, sizeof (*f));
+    struct policy_finding *f = pool_alloc (r->facts->pool, n + 3, sizeof (*f));
     bool unclear = row->limited;
 
     if (row->status > VERDICT_FAIL)
@@ -400,7 +385,7 @@ static void add_audit (struct facts_reading *r, const struct ledger_result *row,
         .complete = row->complete,
         .asked = (size_t)row->asked,
         .nodes = (size_t)row->answered,
-        .leader = copy_column_text (r, row->leader),
+        .leader = pool_strdup (r->facts->pool, row->leader),
         .finding = f,
         .nfindings = n,
     };
@@ -414,7 +399,7 @@ static void read_fact_audits (struct facts_reading *r)
         qsort (r->id, r->nids, sizeof (*r->id), compare_u64);
     if (r->nseen > 0)
         qsort (r->seen, r->nseen, sizeof (*r->seen), compare_link_audits);
-    r->audit = alloc (r, r->nids, sizeof (*r->audit));
+    r->audit = pool_alloc (r->facts->pool, r->nids, sizeof (*r->audit));
     r->facts->input.audit = r->audit;
     for (size_t i = 0; i < r->nids && !r->failed; i++) {
         int64_t id = r->id[i];
@@ -448,7 +433,7 @@ static void read_signs (struct facts_reading *r)
     struct ledger_rows rows;
 
     list_ledger_rows (r, LEDGER_SIGNS, r->from, &rows);
-    in->sign = v = alloc (r, rows.n, sizeof (*v));
+    in->sign = v = pool_alloc (r->facts->pool, rows.n, sizeof (*v));
     for (size_t i = 0; i < rows.n; i++) {
         const struct ledger_sign *row = &rows.sign[i];
         uint32_t link = fabric_find_link (r->fabric, row->link);
@@ -461,7 +446,7 @@ static void read_signs (struct facts_reading *r)
                  && !strcmp (row->host, r->node[e]))
             v[in->nsigns++] = (struct policy_sign){
                 .kind = kind,
-                .link = copy_column_text (r, row->link),
+                .link = pool_strdup (r->facts->pool, row->link),
                 .host = r->node[e],
                 .time = row->time,
                 .after = (uint64_t)row->audit,
@@ -480,8 +465,8 @@ static void find_endpoints (struct facts_reading *r, const struct nodemap *map)
     const struct fabric *f = r->fabric;
 
     r->node = nodemap_nodes (map, f);
-    r->since = alloc (r, f->nendpoints, sizeof (*r->since));
-    r->endpoint = alloc (r, f->nlinks, sizeof (*r->endpoint));
+    r->since = pool_alloc (r->facts->pool, f->nendpoints, sizeof (*r->since));
+    r->endpoint = pool_alloc (r->facts->pool, f->nlinks, sizeof (*r->endpoint));
     for (size_t i = 0; i < f->nlinks; i++)
         r->endpoint[i] = FABRIC_NONE;
     for (uint32_t e = 0; e < f->nendpoints; e++) {
@@ -539,7 +524,8 @@ int facts_read (struct facts *facts, struct ledger *ledger,
     struct facts_reading r
         = { .facts = facts, .ledger = ledger, .fabric = fabric, .err = err };
 
-    *facts = (struct facts){ .input = { .now = now, .self = self } };
+    *facts = (struct facts){ .input = { .now = now, .self = self },
+                             .pool = pool_create () };
     if (ledger_hold (ledger, err) < 0)
         return -1;
     read_facts (&r, map, now - span - AUDIT_S);
@@ -589,9 +575,7 @@ void facts_clear (struct facts *facts)
 {
     int saved_errno = errno;
 
-    for (size_t i = 0; i < facts->nblocks; i++)
-        free (facts->block[i]);
-    free (facts->block);
+    pool_destroy (facts->pool);
     ledger_clear (&facts->tried);
     ledger_clear (&facts->mutes);
     ledger_clear (&facts->resets);

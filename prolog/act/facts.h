@@ -49,8 +49,7 @@ struct facts {
     struct policy_input input; /* for the policy */
     char unreadable[sizeof (((struct error *)0)->text)];
     struct ledger_rows tried, mutes, resets;
-    void **block;              /* [nblocks] all other memory */
-    size_t nblocks;
+    struct pool *pool; /* all other memory */
 };
 
 /* Read the ledger in one consistent state. The fabric, the map (NULL: none) and

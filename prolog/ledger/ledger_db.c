@@ -488,13 +488,13 @@ static void set_member (struct ledger *l, const struct db_column *c, void *to,
     else if (c->type == DB_WORD)
         *(unsigned int *)to = column_word (c->name, text);
     else if (text) {
-        *(char **)to = copy = xstrdup (text);
+        if (!rows->texts)
+            rows->texts = pool_create ();
+        *(char **)to = copy = pool_strdup (rows->texts, text);
         if (strcmp (text_clean (copy), text) != 0) {
             say_damaged (l, "a text is not text");
             db_fail (l);
         }
-        rows->text = xgrow (rows->text, rows->ntexts, sizeof (*rows->text));
-        rows->text[rows->ntexts++] = copy;
     }
 }
 
@@ -521,14 +521,9 @@ void db_read (struct ledger *l, const struct db_table *t,
 
 void ledger_clear (struct ledger_rows *rows)
 {
-    int saved_errno = errno;
-
-    for (size_t i = 0; i < rows->ntexts; i++)
-        free (rows->text[i]);
-    free (rows->text);
+    pool_destroy (rows->texts);
     free (rows->v);
     *rows = (struct ledger_rows){ 0 };
-    errno = saved_errno;
 }
 
 static struct db_value value_of (const struct db_column *c, const void *from)
