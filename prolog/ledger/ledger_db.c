@@ -502,13 +502,13 @@ void db_read (struct ledger *l, const struct db_table *t,
               struct ledger_rows *rows, const char *sql,
               const struct db_value *v, size_t n)
 {
-    sqlite3_stmt *row = db_first (l, sql, v, n);
+    sqlite3_stmt *row = l->failed ? NULL : prepared (l, sql);
     int columns = row ? sqlite3_column_count (row) : 0;
     const struct db_column *of[COLUMNS_MAX] = { NULL };
 
     for (int i = 0; i < columns && i < COLUMNS_MAX; i++)
         of[i] = column_named (l, t, sqlite3_column_name (row, i));
-    for (; row && !l->failed; row = db_next (l, row)) {
+    for (row = db_first (l, sql, v, n); row; row = db_next (l, row)) {
         char *to;
 
         rows->v = xgrow (rows->v, rows->n, t->size);
@@ -516,7 +516,6 @@ void db_read (struct ledger *l, const struct db_table *t,
         for (int i = 0; i < columns; i++)
             set_member (l, of[i], to + of[i]->at, row, i, rows);
     }
-    sqlite3_reset (row);
 }
 
 void ledger_clear (struct ledger_rows *rows)
