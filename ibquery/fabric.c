@@ -645,8 +645,12 @@ static void hash (struct fabric *f, const uint32_t *owner)
     for (size_t i = 0; i < f->nnodes; i++) {
         if (f->node[i].type != NODE_SWITCH)
             continue;
-        for (size_t k = 0; k < nused; k++)
-            entry[k] = fabric_entry (&f->node[i], used[k]);
+        if (nused > 0 && used[nused - 1] - used[0] == (int)nused - 1
+            && f->node[i].lft && used[nused - 1] <= f->node[i].lft_top)
+            memcpy (entry, f->node[i].lft + used[0], nused);
+        else
+            for (size_t k = 0; k < nused; k++)
+                entry[k] = fabric_entry (&f->node[i], used[k]);
         digest_bytes (&d, entry, nused);
     }
     digest_hex (&d, f->hash);

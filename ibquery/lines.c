@@ -169,17 +169,21 @@ char *words_rest (struct words *w)
     return rest;
 }
 
+const uint8_t lines_digit[UINT8_MAX + 1] = {
+    ['0'] = 16, ['1'] = 17, ['2'] = 18, ['3'] = 19, ['4'] = 20, ['5'] = 21,
+    ['6'] = 22, ['7'] = 23, ['8'] = 24, ['9'] = 25, ['a'] = 26, ['b'] = 27,
+    ['c'] = 28, ['d'] = 29, ['e'] = 30, ['f'] = 31,
+};
+
 int words_hex (struct words *w, int digits, const char *what,
                uint64_t *value, struct error *err)
 {
     const char *s = words_next (w);
 
-    if (strlen (s) != (size_t)digits
-        || strspn (s, "0123456789abcdef") != (size_t)digits)
-        return error_input (err, "\"%.40s\" is not a %s of %d hex digits", s,
-                            what, digits);
-    *value = strtoull (s, NULL, 16);
-    return 0;
+    return strlen (s) == (size_t)digits && lines_hex (s, digits, value) == 0
+               ? 0
+               : error_input (err, "\"%.40s\" is not a %s of %d hex digits", s,
+                              what, digits);
 }
 
 int words_guid (struct words *w, uint64_t *guid, struct error *err)
@@ -191,7 +195,15 @@ int words_number (struct words *w, uint64_t max, const char *what,
                   uint64_t *value, struct error *err)
 {
     const char *s = words_next (w);
+    uint64_t n = 0;
+    int i = 0;
 
+    for (; i < 9 && s[i] >= '0' && s[i] <= '9'; i++)
+        n = 10 * n + (s[i] - '0');
+    if (!s[i] && (i == 1 || (i > 1 && s[0] != '0')) && n <= max) {
+        *value = n;
+        return 0;
+    }
     if (strspn (s, "0123456789") == 0 || (s[0] == '0' && s[1])
         || text_u64 (s, 0, max, value) < 0)
         return error_input (err, "\"%.40s\" is not a %s of 0 to %ju", s, what,
@@ -254,14 +266,31 @@ struct lines_reading {
     size_t number;     /* of the line */
     int section;
     unsigned int seen; /* bit i: keyword[i] */
+    size_t last;       /* keyword of the line before, mostly the next one's */
+    size_t digits;     /* the last keyword */
 };
+
+/* Eight bytes at a time: if one is not printable, some bit 7 is set. */
+static bool is_printable (const char *line, size_t len)
+{
+    const uint64_t ones = UINT64_MAX / 255;
+    uint64_t bad = 0, x;
+
+    for (; len >= sizeof (x); len -= sizeof (x), line += sizeof (x)) {
+        memcpy (&x, line, sizeof (x));
+        bad |= x | (x - 0x20 * ones) | (x + ones);
+    }
+    for (; len > 0; len--, line++)
+        bad |= *line < 0x20 || *line > 0x7e ? 0x80 : 0;
+    return !(bad & 0x80 * ones);
+}
 
 static int check_line (const char *line, size_t len, struct error *err)
 {
     if (len >= LINES_MAX)
         return error_input (err, "the line is longer than %d bytes",
                             LINES_MAX - 1);
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len && !is_printable (line, len); i++)
         if (line[i] < 0x20 || line[i] > 0x7e)
             return error_input (err, "byte %zu of the line (0x%02x) is not "
                                      "printable ASCII",
@@ -290,11 +319,17 @@ static int read_keyword_line (struct lines_reading *r, struct words *w,
 {
     bool digit = *w->next >= '0' && *w->next <= '9';
     const char *name = w->keyword = digit ? "" : words_next (w);
-    const struct lines_keyword *k = r->format->keyword;
-    unsigned int bit = 1;
+    const struct lines_keyword *keyword = r->format->keyword, *k;
+    unsigned int bit;
 
-    for (; k->name && (digit || strcmp (name, k->name) != 0); k++)
-        bit <<= 1;
+    if (digit)
+        r->last = r->digits;
+    else if (r->last == r->digits || strcmp (name, keyword[r->last].name) != 0)
+        for (r->last = 0;
+             r->last < r->digits && strcmp (name, keyword[r->last].name) != 0;)
+            r->last++;
+    k = &keyword[r->last];
+    bit = 1U << r->last;
     if (!k->fn || (!k->name && !digit))
         return error_input (err, "\"%.40s\" does not start a line of a %s",
                             digit ? w->next : name, r->format->what);
@@ -373,6 +408,8 @@ int lines_read (FILE *fp, const char *name, const struct lines_format *format,
     char *text = file_slurp (fp, FILE_BYTES, &len, err);
     int rc;
 
+    while (format->keyword[r.digits].name)
+        r.last = ++r.digits;
     if (!text)
         return error_prefix (err, "%s", name);
     rc = read_keyword_lines (&r, text, len, err);

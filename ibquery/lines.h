@@ -93,6 +93,24 @@ int words_port (struct words *w, uint64_t *guid, unsigned int *port,
 int words_hash (struct words *w, char hash[DIGEST_HEX], struct error *err);
 int words_time (struct words *w, int64_t *when, struct error *err);
 
+/* 16 + the value of a digit as words_hex reads it; 0: it is none. */
+extern const uint8_t lines_digit[UINT8_MAX + 1];
+
+/* The value of n digits; -1: one of them is none. */
+static inline int lines_hex (const char *digits, size_t n, uint64_t *value)
+{
+    unsigned int all = 16;
+
+    *value = 0;
+    for (size_t i = 0; i < n; i++) {
+        unsigned int digit = lines_digit[(uint8_t)digits[i]];
+
+        all &= digit;
+        *value = *value << 4 | (digit & 15);
+    }
+    return all ? 0 : -1;
+}
+
 /* Reads nothing: for a keyword whose line is ignored. */
 int lines_ignore (void *arg, struct words *w, struct error *err);
 

@@ -375,8 +375,7 @@ static int begin_table (struct fabric_reader *r, const struct words *w,
     r->table = table;
     r->top = top;
     r->next = 0;
-    for (unsigned int lid = 0; lid <= top; lid++)
-        r->value[lid] = UNLISTED;
+    memset (r->value, 0xff, (top + 1) * sizeof (*r->value)); /* UNLISTED */
     return 0;
 }
 
@@ -497,18 +496,9 @@ static int take_range (struct words *w, uint64_t max, const char *what,
 static int parse_hex_digits (const char *hex, int n, const char *what,
                              uint64_t *value, struct error *err)
 {
-    static const char digits[] = "0123456789abcdef";
-
-    *value = 0;
-    for (int i = 0; i < n; i++) {
-        const char *found = hex[i] ? strchr (digits, hex[i]) : NULL;
-
-        if (!found)
-            return error_input (err, "\"%.*s\" is not a %s in hex", n, hex,
-                                what);
-        *value = *value << 4 | (found - digits);
-    }
-    return 0;
+    return lines_hex (hex, n, value) == 0
+               ? 0
+               : error_input (err, "\"%.*s\" is not a %s in hex", n, hex, what);
 }
 
 /* "FIRST MASK", or "FIRST-LAST MASK" for a run */

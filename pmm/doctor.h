@@ -12,7 +12,9 @@
 #define PMM_DOCTOR_H
 
 #include <limits.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -93,13 +95,32 @@ struct doctor {
 };
 
 /* Set the text, and return the level. */
-enum doctor_level doctor_say (struct doctor *d, enum doctor_level level,
-                                const char *fmt, ...)
-    __attribute__ ((format (printf, 3, 4)));
+__attribute__ ((format (printf, 3, 4)))
+static inline enum doctor_level doctor_say (struct doctor *d,
+                                            enum doctor_level level,
+                                            const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start (ap, fmt);
+    vsnprintf (d->text, sizeof (d->text), fmt, ap);
+    va_end (ap);
+    text_clean (d->text);
+    return level;
+}
 
 /* Set what to do about it, for the last line: a command where there is one. */
-void doctor_todo (struct doctor *d, const char *fmt, ...)
-    __attribute__ ((format (printf, 2, 3)));
+__attribute__ ((format (printf, 2, 3)))
+static inline void doctor_todo (struct doctor *d, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start (ap, fmt);
+    vsnprintf (d->todo, sizeof (d->todo), fmt, ap);
+    va_end (ap);
+    text_clean (d->todo);
+}
+
 #define say_ok(d, ...) doctor_say ((d), DOCTOR_OK, __VA_ARGS__)
 #define say_info(d, ...) doctor_say ((d), DOCTOR_INFO, __VA_ARGS__)
 #define say_warn(d, ...) doctor_say ((d), DOCTOR_WARN, __VA_ARGS__)

@@ -11,7 +11,6 @@
 #include <limits.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -51,28 +50,6 @@ enum {
     NOBODY = 65534,
     VAIN_MAX = 50, VAIN_MANY = 3, /* audits without a result, one after another */
 };
-
-enum doctor_level doctor_say (struct doctor *d, enum doctor_level level,
-                                const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start (ap, fmt);
-    vsnprintf (d->text, sizeof (d->text), fmt, ap);
-    va_end (ap);
-    text_clean (d->text);
-    return level;
-}
-
-void doctor_todo (struct doctor *d, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start (ap, fmt);
-    vsnprintf (d->todo, sizeof (d->todo), fmt, ap);
-    va_end (ap);
-    text_clean (d->todo);
-}
 
 /* Whether everyone can read a published file, and only root and SlurmUser can
  * write it.

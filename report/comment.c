@@ -29,6 +29,7 @@ static const char *const kind_names[] = {
 };
 
 enum { KINDS = sizeof (kind_names) / sizeof (kind_names[0]) };
+_Static_assert (KINDS == (int)FINDING_KINDS, "each kind has a name");
 
 /* The facts of an entry, in their order. */
 static const struct comment_fact {

@@ -22,6 +22,8 @@ const char *const finding_kind_names[] = {
     [FINDING_NODE] = "software, PCIe or adapter",
     NULL,
 };
+_Static_assert (sizeof (finding_kind_names) / sizeof (*finding_kind_names)
+                    == FINDING_KINDS + 1, "each kind has a name");
 
 const char *const finding_basis_names[] = {
     [BASIS_BASELINE] = "baseline", [BASIS_CLASS] = "class",

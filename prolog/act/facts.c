@@ -19,7 +19,6 @@
 
 #include "ibquery/nodemap.h"
 #include "util/alloc.h"
-#include "util/pool.h"
 #include "util/sort.h"
 
 enum {

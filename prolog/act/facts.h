@@ -49,7 +49,7 @@ struct facts {
     struct policy_input input; /* for the policy */
     char unreadable[sizeof (((struct error *)0)->text)];
     struct ledger_rows tried, mutes, resets;
-    struct pool *pool;         /* all other memory */
+    struct pool *pool; /* all other memory */
 };
 
 /* Read the ledger in one consistent state. The fabric, the map (NULL: none) and

@@ -38,6 +38,7 @@
 #include "core/samples/samples.h"
 #include "ibquery/fabric.h"
 #include "util/error.h"
+#include "util/pool.h"
 #include "util/text.h"
 
 enum {
@@ -426,8 +427,7 @@ struct ledger_rows {
         struct ledger_seen *seen;
         struct ledger_suspect *suspect;
     };
-    char **text; /* what they point to */
-    size_t ntexts;
+    struct pool *texts; /* what they point to */
 };
 
 /* Read rows. Work grows with their number, or that of the audits since. Return 0,

@@ -488,13 +488,13 @@ static void set_member (struct ledger *l, const struct db_column *c, void *to,
     else if (c->type == DB_WORD)
         *(unsigned int *)to = column_word (c->name, text);
     else if (text) {
-        *(char **)to = copy = xstrdup (text);
+        if (!rows->texts)
+            rows->texts = pool_create ();
+        *(char **)to = copy = pool_strdup (rows->texts, text);
         if (strcmp (text_clean (copy), text) != 0) {
             say_damaged (l, "a text is not text");
             db_fail (l);
         }
-        rows->text = xgrow (rows->text, rows->ntexts, sizeof (*rows->text));
-        rows->text[rows->ntexts++] = copy;
     }
 }
 
@@ -502,13 +502,13 @@ void db_read (struct ledger *l, const struct db_table *t,
               struct ledger_rows *rows, const char *sql,
               const struct db_value *v, size_t n)
 {
-    sqlite3_stmt *row = db_first (l, sql, v, n);
+    sqlite3_stmt *row = l->failed ? NULL : prepared (l, sql);
     int columns = row ? sqlite3_column_count (row) : 0;
     const struct db_column *of[COLUMNS_MAX] = { NULL };
 
     for (int i = 0; i < columns && i < COLUMNS_MAX; i++)
         of[i] = column_named (l, t, sqlite3_column_name (row, i));
-    for (; row && !l->failed; row = db_next (l, row)) {
+    for (row = db_first (l, sql, v, n); row; row = db_next (l, row)) {
         char *to;
 
         rows->v = xgrow (rows->v, rows->n, t->size);
@@ -516,19 +516,13 @@ void db_read (struct ledger *l, const struct db_table *t,
         for (int i = 0; i < columns; i++)
             set_member (l, of[i], to + of[i]->at, row, i, rows);
     }
-    sqlite3_reset (row);
 }
 
 void ledger_clear (struct ledger_rows *rows)
 {
-    int saved_errno = errno;
-
-    for (size_t i = 0; i < rows->ntexts; i++)
-        free (rows->text[i]);
-    free (rows->text);
+    pool_destroy (rows->texts);
     free (rows->v);
     *rows = (struct ledger_rows){ 0 };
-    errno = saved_errno;
 }
 
 static struct db_value value_of (const struct db_column *c, const void *from)

@@ -752,8 +752,10 @@ struct trend_change {
     double ns;  /* RTT per crossing, later its change */
     int64_t begun, about;
     bool counts; /* for the route's lower quartile */
-    int level;   /* of the worst finding that suspects the link; 0: none */
+    int64_t level; /* of the worst finding that suspects the link; 0: none */
 };
+
+ROWS (changes, trend_change, 7, route, audit, ns, begun, about, counts, level);
 
 /* Subtract each route's lower quartile. Routes without a value that counts are
  * dropped. work holds n numbers. Return the number of remaining values.
@@ -831,10 +833,10 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
     json_t *points = xcheck (json_array ());
     int64_t epoch;
     int64_t from = 0;
-    struct trend_change *v = NULL;
-    sqlite3_stmt *row;
+    struct ledger_rows rows = { 0 };
+    struct trend_change *v;
     double *work;
-    size_t n = 0;
+    size_t n;
 
     db_begin_read (l, err);
     epoch = db_epoch (l, fabric);
@@ -842,35 +844,24 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
             "SELECT min (id) FROM (SELECT id FROM audit WHERE epoch = ?"
             " ORDER BY id DESC LIMIT ?)",
             VALUES (INT (epoch), INT (LEDGER_TREND_AUDITS)));
-    row = db_first (
-        l,
-        "SELECT r.route, r.audit, r.median / c.count, a.begun,"
+    db_read (
+        l, &changes, &rows,
+        "SELECT r.route, r.audit, r.median / c.count AS ns, a.begun,"
         " r.audit > coalesce ((SELECT max(b.after) FROM crossing k"
-        " JOIN rebase b ON b.link = k.link WHERE k.route = r.route), 0),"
-        " (SELECT max(CASE f.level WHEN 'FAIL' THEN 3 WHEN 'UNKNOWN' THEN 2"
-        " ELSE 1 END) FROM suspect s JOIN finding f ON f.audit = s.audit"
+        " JOIN rebase b ON b.link = k.link WHERE k.route = r.route), 0)"
+        " AS counts, coalesce ((SELECT max(CASE f.level WHEN 'FAIL' THEN 3"
+        " WHEN 'UNKNOWN' THEN 2 ELSE 1 END) FROM suspect s JOIN finding f ON f.audit = s.audit"
         " AND f.seq = s.finding WHERE s.link = c.link AND s.audit = r.audit),"
-        " a.about"
+        " 0) AS level, a.about"
         " FROM crossing c CROSS JOIN route t ON t.id = c.route"
         " AND +t.epoch = ?1 JOIN rtt r ON r.route = t.id AND r.lost < r.sent"
         " AND r.audit >= ?3"
         " JOIN audit a ON a.id = r.audit WHERE c.link = (SELECT id"
         " FROM name WHERE text = ?2) ORDER BY r.route, r.audit",
         VALUES (INT (epoch), NAME (link), INT (from)));
-    for (; row; row = db_next (l, row)) {
-        v = xgrow (v, n, sizeof (*v));
-        v[n++] = (struct trend_change){
-            .route = sqlite3_column_int64 (row, 0),
-            .audit = sqlite3_column_int64 (row, 1),
-            .ns = sqlite3_column_double (row, 2),
-            .begun = sqlite3_column_int64 (row, 3),
-            .counts = sqlite3_column_int (row, 4) != 0,
-            .level = sqlite3_column_int (row, 5),
-            .about = sqlite3_column_int64 (row, 6),
-        };
-    }
     db_end (l, 0);
-    n = keep_newest (v, n, audits);
+    v = rows.v;
+    n = keep_newest (v, rows.n, audits);
     work = xarray (n, sizeof (*work));
     n = center_routes (v, n, work);
     if (n > 0)
@@ -881,7 +872,7 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
         json_add (points, point_json (&v[i], end - i, work));
     }
     free (work);
-    free (v);
+    ledger_clear (&rows);
     return db_json (l, points);
 }
 

@@ -24,6 +24,7 @@
 struct notices {
     struct ledger_notice *v;
     size_t n;
+    struct pool *pool;
 };
 void notices_clear (struct notices *list);
 

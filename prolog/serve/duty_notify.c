@@ -50,56 +50,43 @@ enum {
 
 void notices_clear (struct notices *list)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        hostlist_clear (&list->v[i].keys);
-        free ((char *)list->v[i].words);
-        free ((char *)list->v[i].node);
-        free ((char *)list->v[i].link);
-    }
-    free (list->v);
+    pool_destroy (list->pool);
     *list = (struct notices){ 0 };
 }
 
-/* One more key of a notice. */
+/* One more key of the last notice. */
 __attribute__ ((format (printf, 2, 3))) static void
-add_notice_key (struct ledger_notice *notice, const char *fmt, ...)
+add_notice_key (struct notices *list, const char *fmt, ...)
 {
-    struct hostlist *keys = &notice->keys;
-    va_list ap;
-    char *key;
+    struct hostlist *keys = &list->v[list->n - 1].keys;
+    char key[WORDS];
 
-    va_start (ap, fmt);
-    key = xvasprintf (fmt, ap);
-    va_end (ap);
-    keys->name = xgrow (keys->name, keys->count, sizeof (*keys->name));
-    keys->name[keys->count++] = text_clean (key);
-}
-
-static char *copy_of (const char *s)
-{
-    return s ? xstrdup (s) : NULL;
+    TEXT_PRINT (key, sizeof (key), fmt);
+    keys->name = pool_grow (list->pool, keys->name, keys->count,
+                            sizeof (*keys->name));
+    keys->name[keys->count++] = pool_strdup (list->pool, text_clean (key));
 }
 
 /* A notice more; event is static; node, link NULL: none. */
-static struct ledger_notice *put_notice (struct notices *list,
-                                         const char *event, const char *words,
-                                         const char *node, const char *link,
-                                         int64_t audit)
+static void put_notice (struct notices *list, const char *event,
+                        const char *words, const char *node, const char *link,
+                        int64_t audit)
 {
     const char *next = words_after (event);
-    struct ledger_notice *v;
+    char all[WORDS];
 
-    list->v = xgrow (list->v, list->n, sizeof (*list->v));
-    v = &list->v[list->n++];
-    *v = (struct ledger_notice){
+    if (!list->pool)
+        list->pool = pool_create ();
+    if (next)
+        snprintf (all, sizeof (all), "%.900s; next: %s", words, next);
+    list->v = pool_grow (list->pool, list->v, list->n, sizeof (*list->v));
+    list->v[list->n++] = (struct ledger_notice){
         .event = event,
-        .words
-        = next ? xasprintf ("%.900s; next: %s", words, next) : xstrdup (words),
-        .node = copy_of (node),
-        .link = copy_of (link),
+        .words = pool_strdup (list->pool, next ? all : words),
+        .node = pool_strdup (list->pool, node),
+        .link = pool_strdup (list->pool, link),
         .audit = audit,
     };
-    return v;
 }
 
 void told_trouble (struct told *told, const char *what, const char *words)
@@ -110,7 +97,7 @@ void told_trouble (struct told *told, const char *what, const char *words)
         t++;
     if (t < end) {
         free (t->words);
-        t->words = copy_of (words);
+        t->words = words ? xstrdup (words) : NULL;
         if (!words) {
             memmove (t, t + 1, (size_t)(end - t - 1) * sizeof (*t));
             told->ntroubles--;
@@ -143,8 +130,8 @@ int service_astray (struct service *s, const char *node, int64_t audit,
                   "%s printed a result in audit %" PRId64 ", but "
                   "another led: what runs there is not our probe",
                   node, audit);
-        add_notice_key (put_notice (&list, "trouble", words, node, NULL, audit),
-                        "astray:%s", node);
+        put_notice (&list, "trouble", words, node, NULL, audit);
+        add_notice_key (&list, "astray:%s", node);
     }
     rc = ledger_notices (s->ledger, clock_date (), "astray:", list.v, list.n,
                          err);
@@ -158,10 +145,10 @@ static void list_trouble (const struct told *told, struct notices *list)
     for (size_t i = 0; i < told->ntroubles; i++) {
         const struct trouble *t = &told->trouble[i];
 
-        if (clock_ms () - t->since_ms >= TROUBLE_MS)
-            add_notice_key (put_notice (list, "trouble", t->words, NULL, NULL,
-                                        0),
-                            "trouble:%s", t->what);
+        if (clock_ms () - t->since_ms < TROUBLE_MS)
+            continue;
+        put_notice (list, "trouble", t->words, NULL, NULL, 0);
+        add_notice_key (list, "trouble:%s", t->what);
     }
 }
 
@@ -196,10 +183,11 @@ void notify_decisions (struct told *told, const struct decisions *d)
             continue;
         said[v->block] = true;
         snprintf (words, sizeof (words), "%s: %s", v->node, v->why);
-        add_notice_key (put_notice (&told->news, event, words, v->node, v->link,
-                                    (int64_t)d->after),
-                        "policy:%s%s%s", policy_block_name (v->block),
-                        each ? ":" : "", each ? v->node : "");
+        put_notice (&told->news, event, words, v->node, v->link,
+                    (int64_t)d->after);
+        add_notice_key (&told->news, "policy:%s%s%s",
+                        policy_block_name (v->block), each ? ":" : "",
+                        each ? v->node : "");
     }
     told->news_made += !same_notices (&old, &told->news);
     notices_clear (&old);
@@ -227,9 +215,8 @@ static int list_actions (struct service *s, int64_t now, struct notices *list,
             snprintf (words, sizeof (words), "%s was %s: %s", v->node,
                       drain ? "drained" : "resumed",
                       why + (strncmp (why, CONTROLLER_OURS, ours) ? 0 : ours));
-            add_notice_key (
-                put_notice (list, kind, words, v->node, v->link, v->after),
-                "action:%" PRId64, v->id);
+            put_notice (list, kind, words, v->node, v->link, v->after);
+            add_notice_key (list, "action:%" PRId64, v->id);
         }
     ledger_clear (&rows);
     return rc;
@@ -371,7 +358,7 @@ int service_cables (struct service *s, bool all, int64_t now,
                     struct notices *list, struct error *err)
 {
     struct ledger_result r = { .id = 0 };
-    struct ledger_notice *last = NULL;
+    bool last = false; /* the last notice is of this finding */
     struct ledger_rows rows, audits;
     int64_t finding = -1;
     int rc;
@@ -394,7 +381,7 @@ int service_cables (struct service *s, bool all, int64_t now,
         else if (!all)
             continue;
         if (last && r.id == row->audit && finding == row->finding) {
-            add_notice_key (last, "cable:%s", row->link);
+            add_notice_key (list, "cable:%s", row->link);
             continue;
         }
         finding = row->finding;
@@ -403,7 +390,7 @@ int service_cables (struct service *s, bool all, int64_t now,
             rc = ledger_result (s->ledger, row->audit, s->fabric, false, &r,
                                 err);
         }
-        last = NULL;
+        last = false;
         x = rc == 0 && finding >= 0 && (size_t)finding < r.verdict->nfindings
                 ? &r.verdict->finding[finding]
                 : NULL;
@@ -415,8 +402,9 @@ int service_cables (struct service *s, bool all, int64_t now,
         snprintf (words, sizeof (words), "%s; audit %" PRId64 "%s%s", says,
                   row->audit, seen, much);
         free (says);
-        last = put_notice (list, "cable", words, NULL, row->link, row->audit);
-        add_notice_key (last, "cable:%s", row->link);
+        put_notice (list, "cable", words, NULL, row->link, row->audit);
+        add_notice_key (list, "cable:%s", row->link);
+        last = true;
     }
     ledger_result_clear (&r);
     ledger_clear (&audits);
@@ -480,8 +468,8 @@ static int list_digest (struct service *s, int64_t week, int64_t now,
         fp = xcheck (open_memstream (&words, &size));
         write_digest (&rows, audits.n, &cables, fp);
         xcheck (fclose (fp) == 0 ? words : NULL);
-        add_notice_key (put_notice (list, "digest", words, NULL, NULL, 0),
-                        "digest:%" PRId64, week);
+        put_notice (list, "digest", words, NULL, NULL, 0);
+        add_notice_key (list, "digest:%" PRId64, week);
         free (words);
     }
     notices_clear (&cables);

@@ -34,8 +34,7 @@ struct publication {
     uint32_t *at;            /* [link] of a host link the node; FABRIC_NONE */
     struct cache_port *port; /* [endpoint] */
     size_t nports;
-    char **says; /* [nsays] sentences of the nodes */
-    size_t nsays;
+    struct pool *pool;       /* of sentences of the nodes */
 };
 
 static uint32_t find_published_node (const struct publication *w,
@@ -140,15 +139,14 @@ static void set_finding_levels (struct publication *w, const struct finding *x,
 {
     uint32_t first = n > 0 ? node_at_host_link (w, v->id) : FABRIC_NONE;
     enum verdict_status level = x->level;
-    char *says = words_finding (x, w->f);
+    char *text = words_finding (x, w->f), *says = pool_strdup (w->pool, text);
 
-    w->says = xgrow (w->says, w->nsays, sizeof (*w->says));
-    w->says[w->nsays++] = says;
     for (size_t i = 0; i < n; i++)
         if (first == FABRIC_NONE || node_at_host_link (w, v[i].id) != first)
             level = VERDICT_UNKNOWN;
     for (size_t i = 0; i < n; i++)
         set_node_level (w, node_at_host_link (w, v[i].id), audit, level, says);
+    free (text);
 }
 
 /* Set the levels of the nodes whose newest audit this is. */
@@ -209,6 +207,7 @@ int duty_publish (struct service *s, struct error *err)
 
     if (!*path)
         return 0;
+    w.pool = pool_create ();
     start_publication (&w, s->fabric, s->node_of, now);
     if ((rc = take_audits (&w, s->ledger, err)) == 0) {
         keep_published_ports (&w, path, now);
@@ -222,8 +221,6 @@ int duty_publish (struct service *s, struct error *err)
     free (w.node);
     free (w.at);
     free (w.port);
-    for (size_t i = 0; i < w.nsays; i++)
-        free (w.says[i]);
-    free (w.says);
+    pool_destroy (w.pool);
     return rc;
 }
