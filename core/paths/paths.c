@@ -8,9 +8,11 @@
 
 #include "core/paths/tree.h"
 #include "util/alloc.h"
+#include "util/pool.h"
 #include "util/sort.h"
 
 struct pathset {
+    struct pool *pool; /* of all of it */
     const struct network *net;
     struct endpoint *endpoint;
     const struct endpoint **by_name; /* sorted */
@@ -74,19 +76,22 @@ struct pathset *pathset_create (const struct network *net,
                                 const struct endpoint *endpoint, size_t n,
                                 struct error *err)
 {
-    struct pathset *ps = xcalloc (1, sizeof (*ps));
+    struct pool *pool = pool_create ();
+    struct pathset *ps = pool_alloc (pool, 1, sizeof (*ps));
     uint32_t *port_at, *subnet_at; /* [nplaces], [nsubnets]: number + 1 */
 
+    ps->pool = pool;
     ps->net = net;
     ps->n = n;
-    ps->endpoint = xarray (n, sizeof (*ps->endpoint));
-    ps->by_name = xarray (n, sizeof (*ps->by_name));
-    ps->port = xarray (n, sizeof (*ps->port));
-    ps->subnet = xarray (n, sizeof (*ps->subnet));
+    ps->endpoint = pool_alloc (pool, n, sizeof (*ps->endpoint));
+    ps->by_name = pool_alloc (pool, n, sizeof (*ps->by_name));
+    ps->port = pool_alloc (pool, n, sizeof (*ps->port));
+    ps->subnet = pool_alloc (pool, n, sizeof (*ps->subnet));
     for (size_t i = 0; i < n; i++)
         ps->endpoint[i] = (struct endpoint){
-            endpoint[i].id, xstrdup (endpoint[i].name),
-            xstrdup (endpoint[i].host),
+            endpoint[i].id,
+            pool_strdup (pool, endpoint[i].name),
+            pool_strdup (pool, endpoint[i].host),
         };
     if (check_unique (ps, err) < 0) {
         pathset_destroy (ps);
@@ -110,19 +115,8 @@ struct pathset *pathset_create (const struct network *net,
 
 void pathset_destroy (struct pathset *ps)
 {
-    if (!ps)
-        return;
-    for (size_t i = 0; i < ps->n; i++) {
-        free ((char *)ps->endpoint[i].name);
-        free ((char *)ps->endpoint[i].host);
-    }
-    free (ps->endpoint);
-    free (ps->by_name);
-    free (ps->port);
-    free (ps->subnet);
-    free (ps->link);
-    free (ps->column);
-    free (ps);
+    if (ps)
+        pool_destroy (ps->pool);
 }
 
 struct pathset *pathset_on (const struct pathset *ps,
@@ -312,10 +306,10 @@ void pathset_set_links (struct pathset *ps, const uint8_t *used)
 {
     if (ps->link)
         return;
-    ps->column = xarray (ps->net->nlinks, sizeof (*ps->column));
+    ps->column = pool_alloc (ps->pool, ps->net->nlinks, sizeof (*ps->column));
     for (size_t i = 0; i < ps->net->nlinks; i++)
         ps->column[i] = used[i] ? (int32_t)ps->m++ : -1;
-    ps->link = xcalloc (ps->m + 1, sizeof (*ps->link));
+    ps->link = pool_alloc (ps->pool, ps->m + 1, sizeof (*ps->link));
     for (size_t i = 0; i < ps->net->nlinks; i++)
         if (used[i])
             ps->link[ps->column[i]] = i;

@@ -12,6 +12,7 @@
 
 #include "core/plan/rref.h"
 #include "util/alloc.h"
+#include "util/pool.h"
 #include "util/rng.h"
 #include "util/sets.h"
 
@@ -20,12 +21,7 @@
 
 void demand_levels_clear (struct demand_levels *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        free (l->v[i].group);
-        free (l->v[i].ports);
-        free (l->v[i].need);
-    }
-    free (l->v);
+    pool_destroy (l->pool);
 }
 
 /* Restrict the owners of each link to the groups at the ends of its rows. */
@@ -94,10 +90,13 @@ static void find_needs (struct demand_levels *levels, struct demand_level *l)
 static void add_level (struct demand_levels *levels, uint32_t *up)
 {
     size_t nports = levels->basis->nports;
-    struct demand_level l = { .group = xarray (nports, sizeof (*l.group)) };
+    struct pool *pool = levels->pool;
+    struct demand_level l = {
+        .group = pool_alloc (pool, nports, sizeof (*l.group)),
+        .ports = pool_alloc (pool, nports, sizeof (*l.ports)),
+        .need = pool_alloc (pool, nports, sizeof (*l.need)),
+    };
 
-    l.ports = xcalloc (nports, sizeof (*l.ports));
-    l.need = xcalloc (nports, sizeof (*l.need));
     for (size_t i = 0; i < nports; i++) { /* the root is a set's least */
         uint32_t root = sets_find (up, i);
 
@@ -106,18 +105,14 @@ static void add_level (struct demand_levels *levels, uint32_t *up)
     }
     if (l.n > 1 && (levels->n == 0 || l.n < levels->v[levels->n - 1].n)) {
         find_needs (levels, &l);
-        levels->v = xgrow (levels->v, levels->n, sizeof (l));
+        levels->v = pool_grow (pool, levels->v, levels->n, sizeof (l));
         levels->v[levels->n++] = l;
-        return;
     }
-    free (l.group);
-    free (l.ports);
-    free (l.need);
 }
 
 struct demand_levels demand_levels (const struct basis *b)
 {
-    struct demand_levels levels = { .basis = b };
+    struct demand_levels levels = { .basis = b, .pool = pool_create () };
     uint32_t *up = xarray (b->nports, sizeof (*up));
     uint16_t *hops = xcalloc (b->n, sizeof (*hops)); /* of the round trip */
     size_t joined = 0;

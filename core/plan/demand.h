@@ -34,6 +34,7 @@ struct demand_levels {
     struct demand_level *v;
     size_t n;
     uint64_t work;
+    struct pool *pool; /* of all of it */
 };
 
 /* A level for each number of hops that joins any groups. The basis, which is

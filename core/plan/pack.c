@@ -34,32 +34,32 @@
 #include "util/terminal.h"
 
 enum {
-    LACK = 32,            /* all pairs if symmetric rows lack 1/32, and */
-    PAIRS_MAX = 1 << 19,  /* there are no more: those of 1,024 endpoints */
-    LAYERS_MAX = 16,      /* further classes share the last one */
-    RESTARTS = 2,         /* before rounds are opened */
-    SLACK = 32,           /* try the bound if it has 1/32 to spare */
-    JOB_CHAINS = 10000000, /* no chains of a job after so much work */
-    AGAIN = 20000000,     /* work that is free if rounds are not few */
-    LOOK = 300,           /* work of a search of all pairs, per endpoint */
-    MISSING_EACH = 16,    /* pairs to try for each missing row, */
-    MISSING_MORE = 1000,  /* and one per endpoint: a search costs more; */
-    FILTERED_EACH = 4,    /* the same for candidates */
+    LACK_MAX_DIV = 32,   /* all pairs if symmetric rows lack 1/32, and */
+    PAIRS_MAX = 1 << 19, /* there are no more: those of 1,024 endpoints */
+    LAYERS_MAX = 16,     /* further classes share the last one */
+    RESTARTS_MAX = 2,    /* before rounds are opened */
+    SPARE_MIN_DIV = 32,  /* try the bound if it has 1/32 to spare */
+    CHAINS_MAX_WORK = 10000000, /* no chains of a job after so much */
+    AGAIN_MIN_WORK = 20000000,  /* is free if rounds are not few */
+    ENDPOINT_WORK = 300,        /* of a search of all pairs, per endpoint */
+    MISSING_PER_ROW = 16,       /* pairs to try for each missing row, */
+    MISSING_MORE = 1000,        /* and one per endpoint: a search costs more; */
+    FILTERED_PER_ROW = 4,       /* the same for candidates */
     FILTERED_MORE = 100,
-    GAIN = 16,            /* another round if fewer than 1/16 find room */
-    PATIENCE = 2,         /* searches without success before giving up */
-    HOPE = 32,            /* stop if more than 1/32 of the rank is missing */
-    ONE_IN = 4,           /* replacements may cost two rows */
-    STEPS = 4,            /* in which the limit per port rises */
-    MUCH = 500,           /* work for a row in a good order; in other orders
-                             some times as much */
-    TOO_MUCH = 1800,      /* per link, to find the rank before a packing */
+    GAIN_MIN_DIV = 16,    /* another round if fewer than 1/16 find room */
+    STALLED_MAX = 2,      /* searches without success before giving up */
+    LEFT_MAX_DIV = 32,    /* stop if more than 1/32 of the rank is missing */
+    TWO_FOR_ONE_IN = 4,   /* replacements may cost two rows */
+    PORT_STEPS = 4,       /* in which the limit per port rises */
+    ORDER_MAX_WORK = 500, /* for a row in a good order; in other orders some
+                             times as much */
+    RANK_MAX_WORK = 1800, /* per link, to find the rank before a packing */
 };
 
 /* A job's packing: the limit of rounds relative to the bound, the share of it
  * that a hot port is busy, the first limit per port relative to that of rounds.
  */
-static const double above = 1.05, hot = .6, first_step = .8;
+static const double limit_factor = 1.05, hot_share = .6, first_share = .8;
 
 uint64_t pack_work (const struct packing *p)
 {
@@ -151,14 +151,14 @@ static uint32_t *list_missing_pairs (struct packing *p, bool all, size_t *n,
 {
     struct basis *b = &p->basis;
     size_t lack = p->rank - p->rounds.n;
-    size_t most = MISSING_EACH * lack + MISSING_MORE + pathset_size (p->ps);
+    size_t most = MISSING_PER_ROW * lack + MISSING_MORE + pathset_size (p->ps);
     size_t first = b->n;
     uint32_t *list;
 
     *n = 0;
     screen_draw (&p->form);
     if (!p->job) {
-        p->work += LOOK * pathset_size (p->ps);
+        p->work += ENDPOINT_WORK * pathset_size (p->ps);
         if (append_missing (p, all, most, n, err) < 0)
             return NULL;
         list = xarray (*n, sizeof (*list));
@@ -171,8 +171,8 @@ static uint32_t *list_missing_pairs (struct packing *p, bool all, size_t *n,
         if (screen_passes (&p->form, BASIS_ROW (b, i)))
             list[(*n)++] = i;
     rng_shuffle (p->rng, list, *n);
-    if (*n > FILTERED_EACH * lack + FILTERED_MORE)
-        *n = FILTERED_EACH * lack + FILTERED_MORE;
+    if (*n > FILTERED_PER_ROW * lack + FILTERED_MORE)
+        *n = FILTERED_PER_ROW * lack + FILTERED_MORE;
     return list;
 }
 
@@ -211,13 +211,13 @@ static int complete_packing (struct packing *p, size_t most, uint64_t end,
             break;
         if (is_work_exceeded (p, &p->form))
             return 1;
-        if ((p->rounds.n - before) * GAIN > lack)
+        if ((p->rounds.n - before) * GAIN_MIN_DIV > lack)
             stalled = 0;
         else if (!all)
             all = true;
         else if (p->rounds.count < most)
             rounds_add (&p->rounds);
-        else if (p->job || ++stalled == PATIENCE || pack_work (p) > end)
+        else if (p->job || ++stalled == STALLED_MAX || pack_work (p) > end)
             return 1;
     }
     return 0;
@@ -235,7 +235,7 @@ static int swap_in_missing_rows (struct packing *p, struct error *err)
         return -1;
     for (size_t i = 0; i < n && most > 0; i++) {
         /* one after the other: what a call evaluates first is the compiler's */
-        size_t others = rng_below (p->rng, ONE_IN) ? 1 : 2;
+        size_t others = rng_below (p->rng, TWO_FOR_ONE_IN) ? 1 : 2;
         size_t round = rng_below (p->rng, p->rounds.count);
 
         most -= rounds_replace (&p->rounds, list[i], round, others);
@@ -258,7 +258,7 @@ static int shorten (struct packing *p, uint64_t end, struct error *err)
     renew_form (p);
     while ((rc = complete_packing (p, p->rounds.count, end, err)) == 1
            && pack_work (p) < end && !is_work_exceeded (p, &p->form)
-           && (p->job || (p->rank - p->rounds.n) * HOPE < p->rank)) {
+           && (p->job || (p->rank - p->rounds.n) * LEFT_MAX_DIV < p->rank)) {
         if (p->rounds.n >= ntop) {
             free (top);
             top = rounds_sorted (&p->rounds);
@@ -354,7 +354,8 @@ static int span_all (struct packing *p, struct layers *layers, bool any,
 
         add_layers (p, layers);
         lack = p->basis.m - p->rank;
-        if (!any && lack > p->basis.m / LACK && n * (n - 1) / 2 <= PAIRS_MAX)
+        if (!any && lack > p->basis.m / LACK_MAX_DIV
+            && n * (n - 1) / 2 <= PAIRS_MAX)
             return 1;
         if (lack == 0)
             return 0;
@@ -460,7 +461,7 @@ int pack_whole (struct packing *p, struct pathset *ps, struct rng *rng,
         goto out;
     rounds_open (&p->rounds, &p->basis);
     p->bound = target = hosts_bound (p);
-    if (p->bound * (p->basis.nports / 2) - p->rank < p->rank / SLACK)
+    if (p->bound * (p->basis.nports / 2) - p->rank < p->rank / SPARE_MIN_DIV)
         target++;
     /* If these rounds are not enough, try one more from the start, since a
      * round that is opened late is not filled as well; then as many as are
@@ -472,11 +473,11 @@ int pack_whole (struct packing *p, struct pathset *ps, struct rng *rng,
         fill_whole (p, &layers, target);
         if (p->rounds.n < p->rank)
             renew_form (p);
-        rc = complete_packing (p, tries < RESTARTS ? target++ : SIZE_MAX,
+        rc = complete_packing (p, tries < RESTARTS_MAX ? target++ : SIZE_MAX,
                                UINT64_MAX, err);
         /* a search for one less is of little use if many were opened */
-        p->again = tries < RESTARTS ? pack_work (p) - before : 0;
-    } while (tries++ < RESTARTS && rc == 1);
+        p->again = tries < RESTARTS_MAX ? pack_work (p) - before : 0;
+    } while (tries++ < RESTARTS_MAX && rc == 1);
     rounds_drop_empty (&p->rounds);
     p->maximal = rc == 0;
 out:
@@ -541,8 +542,8 @@ static void place_evenly (struct job_packing *job, struct screen *form,
     struct packing *p = job->p;
     const struct basis *b = &p->basis;
 
-    for (int step = 0; step <= STEPS; step++) {
-        double part = first_step + (1 - first_step) * step / STEPS;
+    for (int step = 0; step <= PORT_STEPS; step++) {
+        double part = first_share + (1 - first_share) * step / PORT_STEPS;
         uint32_t most = ceil (part * p->rounds.count);
         const uint32_t *load = p->rounds.load + b->m;
         size_t keep = 0;
@@ -571,14 +572,14 @@ static void fill_job (struct job_packing *job)
 {
     struct packing *p = job->p;
     size_t nports = p->basis.nports;
-    size_t limit = ceil (p->bound * above);
+    size_t limit = ceil (p->bound * limit_factor);
     size_t nhot = 0;
 
     terminal_work ("placing probes", 0, 0);
     rounds_set (&p->rounds, NULL, 0, limit);
     new_form (p);
     for (size_t i = 0; i < nports; i++) {
-        job->hot[i] = job->known && job->demand[i] >= hot * limit;
+        job->hot[i] = job->known && job->demand[i] >= hot_share * limit;
         nhot += job->hot[i];
     }
     if (nhot == nports)
@@ -632,14 +633,14 @@ static void find_candidate_rank (struct job_packing *job)
     struct screen s;
 
     terminal_work ("choosing probes", 0, 0);
-    p->eliminate = fmin (eliminate, TOO_MUCH * (double)p->basis.m);
+    p->eliminate = fmin (eliminate, RANK_MAX_WORK * (double)p->basis.m);
     for (size_t i = 0; i < p->basis.n; i++)
         job->live[i] = i;
     s = span_of_candidates (p, job->live, p->basis.n);
     job->known = !is_work_exceeded (p, &s);
     p->eliminate = eliminate;
     p->rank = job->known ? rref_rank (s.rref) : p->basis.m;
-    job->ordered = rref_work (s.rref) > MUCH * p->rank;
+    job->ordered = rref_work (s.rref) > ORDER_MAX_WORK * p->rank;
     p->work += rref_work (s.rref) + s.work;
     rref_destroy (s.rref);
     free (s.z);
@@ -664,7 +665,7 @@ int pack_job (struct packing *p, struct pathset *ps, struct rng *rng,
     job.live = xarray (p->basis.n, sizeof (*job.live));
     find_candidate_rank (&job);
     fill_job (&job);
-    rc = complete_packing (p, SIZE_MAX, JOB_CHAINS, err);
+    rc = complete_packing (p, SIZE_MAX, CHAINS_MAX_WORK, err);
     p->maximal = rc == 0;
     if (rc == 1)
         place_covering_rows (p);
@@ -679,7 +680,8 @@ int pack_job (struct packing *p, struct pathset *ps, struct rng *rng,
 
 int pack_search (struct packing *p, uint64_t effort, struct error *err)
 {
-    uint64_t again = p->again > 0 && p->again < AGAIN ? AGAIN : p->again;
+    uint64_t again
+        = p->again > 0 && p->again < AGAIN_MIN_WORK ? AGAIN_MIN_WORK : p->again;
     uint64_t end = p->again > 0 ? pack_work (p) + again : 0;
     int rc = p->maximal ? 0 : 1;
 

@@ -26,6 +26,7 @@
 #include "core/plan/rounds.h"
 #include "util/alloc.h"
 #include "util/csr.h"
+#include "util/pool.h"
 #include "util/rng.h"
 #include "util/sort.h"
 #include "util/terminal.h"
@@ -180,6 +181,7 @@ int redundant_extend (struct plan *plan, struct pathset *ps,
 {
     struct redundancy w = { .basis = candidates };
     size_t m = candidates->m;
+    struct pool *pool;
     uint32_t *order;
     struct rng rng;
     int rc;
@@ -187,11 +189,12 @@ int redundant_extend (struct plan *plan, struct pathset *ps,
     if (candidates->n == 0 || extra == 0)
         return 0;
     rng_seed (&rng, seed);
-    w.square = xarray (m, sizeof (*w.square));
-    w.shared = xarray (m, sizeof (*w.shared));
-    w.rival = xarray (m, sizeof (*w.rival));
-    w.here = xcalloc (m, 1);
-    order = xarray (candidates->n, sizeof (*order));
+    pool = pool_create ();
+    w.square = pool_alloc (pool, m, sizeof (*w.square));
+    w.shared = pool_alloc (pool, m, sizeof (*w.shared));
+    w.rival = pool_alloc (pool, m, sizeof (*w.rival));
+    w.here = pool_alloc (pool, m, 1);
+    order = pool_alloc (pool, candidates->n, sizeof (*order));
     for (size_t i = 0; i < candidates->n; i++)
         order[i] = i;
     rc = basis_of_plan (&w.rows, plan, ps, err);
@@ -201,10 +204,6 @@ int redundant_extend (struct plan *plan, struct pathset *ps,
         fill_redundant_round (&w, plan, order, &rng);
     }
     basis_clear (&w.rows);
-    free (w.square);
-    free (w.shared);
-    free (w.rival);
-    free (w.here);
-    free (order);
+    pool_destroy (pool);
     return rc;
 }
