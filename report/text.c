@@ -3,7 +3,6 @@
 #include "config.h"
 #include "report/report.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "report/words.h"
@@ -61,32 +60,11 @@ static void print_level (enum verdict_status level, char *words, FILE *fp)
     free (words);
 }
 
-/* What was measured, and how much of it that resolves. */
-static void print_measured_share (const struct verdict *v, FILE *fp)
-{
-    double share = floor (100.0 * (double)v->separable / (double)v->links);
-
-    if (v->probes == 0) {
-        fprintf (fp, "pmm:   measured: nothing, of %s\n",
-                 COUNTED (v->nodes, "node"));
-        return;
-    }
-    fprintf (fp, "pmm:   measured: %s of %s by %s in %s",
-             COUNTED (v->links, "link"), COUNTED (v->nodes, "node"),
-             COUNTED (v->probes, "probe"), COUNTED (v->rounds, "round"));
-    if (v->links > 0 && v->separable == 0)
-        fputs (v->nfindings > 0
-                   ? "; so few nodes cannot tell which of them is slow"
-                   : "; only their sums are known", fp);
-    else if (v->links > 0)
-        fprintf (fp, "; %.0f %% of the links resolved", share);
-    fputc ('\n', fp);
-}
-
 void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
 {
     const char *rail = verdict_rail (v, fabric_network (f));
     bool worst = false;
+    char *says;
 
     for (size_t i = 0; i < v->nfindings; i++)
         worst |= v->finding[i].level == v->status;
@@ -100,7 +78,9 @@ void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
     if (rail)
         fprintf (fp, "pmm:   all %zu findings are of rail %s\n", v->nfindings,
                  rail);
-    print_measured_share (v, fp);
+    says = words_resolved (v);
+    fprintf (fp, "pmm:   measured: %s\n", says);
+    free (says);
     for (size_t i = 0; i < v->nlimits; i++)
         if (worst || v->status == VERDICT_OK || i != v->reason) {
             char *limit = words_fact (&v->limit[i]);

@@ -540,6 +540,28 @@ static char *measured_text (const struct verdict *v)
                                         : 100));
 }
 
+char *words_resolved (const struct verdict *v)
+{
+    double share = floor (100.0 * (double)v->separable / (double)v->links);
+    char *text;
+
+    if (v->probes == 0)
+        return xasprintf ("nothing, of %s", COUNTED (v->nodes, "node"));
+    text = xasprintf ("%s of %s by %s in %s", COUNTED (v->links, "link"),
+                      COUNTED (v->nodes, "node"), COUNTED (v->probes, "probe"),
+                      COUNTED (v->rounds, "round"));
+    if (v->links == 0)
+        return text;
+    if (v->separable > 0)
+        return join_on (text, "; ",
+                        xasprintf ("%.0f %% of the links resolved", share));
+    return join_on (text, "; ",
+                    xstrdup (v->nfindings > 0
+                                 ? "so few nodes cannot tell which "
+                                   "of them is slow"
+                                 : "only their sums are known"));
+}
+
 char *words_sentence (const struct verdict *v, const struct fabric *f)
 {
     char *text;

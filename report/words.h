@@ -55,6 +55,9 @@ char *words_fact (const struct fact *fact);
 /* Where no finding is as bad as the verdict: why it is what it is. */
 char *words_headline (const struct verdict *v);
 
+/* What was measured, and how much of it that resolves. */
+char *words_resolved (const struct verdict *v);
+
 /* Why a node is drained, for Slurm's Reason: "h1 mlx5_0/1's cable is 412 ns slow:
  * reseat it, then swap it; audit 2, link h1/1, +412 ns over its 131 ns"; and the
  * part before the audit.

@@ -538,7 +538,7 @@ static const struct {
 } seasons[] = {
     { "all is well", "audit -600; round 0", "", "", NULL },
     { "slow twice", TWICE "round 0; round 60", "drain h0003", "drain",
-      "h0003: drained: pmm: h0003 mlx5_0/1's cable is " },
+      "h0003: drained: pmm: h0003 mlx5_0/1's " },
     { "slow once", "audit -600 fail h0003; round 0", "", "",
       "h0003: wait: FAIL in audit 3" },
     { "clean between", CLEAN ("") },
@@ -555,86 +555,107 @@ static const struct {
     { "... beside others' traffic",
       CLEAN ("traffic h0004 unknown open h0005") },
     { "... which is its own", UNTOLD ("traffic h0003 unknown open h0005") },
-    { "once, with a sign", "audit -600 fail h0003; sign h0003 -500 3;"
-      "round 0", "drain h0003", "drain", "its link has lost width" },
-    { "a sign of another host's link", "audit -600 fail h0003;"
-      "sign h0004 -500 3; round 0", "", "", "h0004: note: its link has lost" },
+    { "once, with a sign",
+      "audit -600 fail h0003; sign h0003 -500 3;"
+      "round 0",
+      "drain h0003", "drain", "its link has lost width" },
+    { "a sign of another host's link",
+      "audit -600 fail h0003;"
+      "sign h0004 -500 3; round 0",
+      "", "", "h0004: note: its link has lost" },
     { "Action is report", "set Action report; " TWICE "round 0", "", "",
       "would be drained if Action were drain" },
-    { "and is drain later", "set Action report; " TWICE "round 0;"
-      "set Action drain; round 60", "drain h0003", "drain", "" },
-    { "a switch cable", "audit -1800 cable spine; audit -600 cable spine;"
-      "round 0", "", "", NULL },
-    { "one of two hosts", "audit -1800 fail h0003,h0004;"
-      "audit -600 fail h0003,h0004; round 0", "", "", "one of several" },
-    { "it or a cable, then it", "audit -1800 cable h0003,spine;"
-      "audit -600 fail h0003; round 0", "drain h0003", "drain",
-      "with no other suspect in both" },
-    { "it or a cable, twice", "audit -1800 cable h0003,spine;"
-      "audit -600 cable spine,h0003; round 0", "", "",
-      "would explain both as well" },
+    { "and is drain later",
+      "set Action report; " TWICE "round 0;"
+      "set Action drain; round 60",
+      "drain h0003", "drain", "" },
+    { "a switch cable",
+      "audit -1800 cable spine; audit -600 cable spine;"
+      "round 0",
+      "", "", NULL },
+    { "one of two hosts",
+      "audit -1800 fail h0003,h0004;"
+      "audit -600 fail h0003,h0004; round 0",
+      "", "", "one of several" },
+    { "it or a cable, then it",
+      "audit -1800 cable h0003,spine;"
+      "audit -600 fail h0003; round 0",
+      "drain h0003", "drain", "with no other suspect in both" },
+    { "it or a cable, twice",
+      "audit -1800 cable h0003,spine;"
+      "audit -600 cable spine,h0003; round 0",
+      "", "", "would explain both as well" },
     { "not judged between", UNTOLD ("open h0003") },
     { "another one not judged between", CLEAN ("open h0004") },
     { "another that FAILs, and is not judged then",
       "audit -1800 fail h0003 fail h0004; audit -600 fail h0003 open h0004;"
-      "round 0", "drain h0003", "drain", "" },
-    { "software", "audit -1800 software h0003; audit -600 software h0003;"
-      "round 0", "", "", "h0003: note: its software, PCIe or adapter" },
+      "round 0",
+      "drain h0003", "drain", "" },
+    { "software",
+      "audit -1800 software h0003; audit -600 software h0003;"
+      "round 0",
+      "", "", "h0003: note: its software, PCIe or adapter" },
     { "software between, its link judged", CLEAN ("software h0003") },
     { "software between, its link not judged",
       UNTOLD ("software h0003 open h0003") },
     { "half of the hosts",
       "audit -1800 fail h0001 fail h0002 fail h0003;"
-      "audit -600 fail h0001 fail h0002 fail h0003; round 0", "", "",
-      "3 hosts FAIL or were drained by us within a day" },
-    { "a host and a switch", "audit -1800 fail h0003 switch spine;"
-      "audit -600 fail h0003 switch spine; round 0", "", "",
-      "it found a switch or a route at fault" },
+      "audit -600 fail h0001 fail h0002 fail h0003; round 0",
+      "", "", "3 hosts FAIL or were drained by us within a day" },
+    { "a host and a switch",
+      "audit -1800 fail h0003 switch spine;"
+      "audit -600 fail h0003 switch spine; round 0",
+      "", "", "it found a switch or a route at fault" },
     { "muted", TWICE "mute h0003; round 0", "", "", NULL },
     { "reset", TWICE "rebase h0003; round 0", "", "", NULL },
-    { "long ago", "audit -88000 fail h0003; audit -600 fail h0003; round 0",
-      "", "", "wait" },
+    { "long ago", "audit -88000 fail h0003; audit -600 fail h0003; round 0", "",
+      "", "wait" },
 
     /* others */
     { "drained by others", TWICE "drain h0003; round 0; round 60", "", "left",
       "drained by root (disk): left alone" },
-    { "and given back", TWICE "drain h0003; round 0; resume h0003; round 60;"
-      "round 120", "", "left lifted", "it is back in service" },
-    { "our drain is ended by others", DRAINED "resume h0003; round 60;"
-      "audit 100 fail h0003; audit 800 fail h0003; round 900", "drain h0003",
-      "drain lifted", "others put it back in service: not drained again for" },
+    { "and given back",
+      TWICE "drain h0003; round 0; resume h0003; round 60;"
+            "round 120",
+      "", "left lifted", "it is back in service" },
+    { "our drain is ended by others",
+      DRAINED "resume h0003; round 60;"
+              "audit 100 fail h0003; audit 800 fail h0003; round 900",
+      "drain h0003", "drain lifted",
+      "others put it back in service: not drained again for" },
     { "our drain is taken over", DRAINED "edit h0003; " MENDED "round 1500",
       "drain h0003", "drain", "taken over, it is drained by slurm (pmm:" },
 
     /* resumes */
     { "mended", DRAINED MENDED "round 1500; round 1600",
       "drain h0003; resume h0003", "drain resume", "h0003: resumed" },
-    { "mended, but not judged", DRAINED "audit 700 open h0003;"
-      "audit 1400 open h0003; round 1500", "drain h0003", "drain",
-      "clean in 0 audits since" },
-    { "mended, but others were not judged then", DRAINED
-      "audit 700 unknown open h0007; audit 1400 unknown open h0008;"
-      "round 1500", "drain h0003; resume h0003", "drain resume",
-      "h0003: resumed" },
-    { "mended, but it is not said who was not judged", DRAINED
-      "audit 700 unknown; audit 1400 unknown; round 1500", "drain h0003",
-      "drain", "clean in 0 audits since" },
-    { "mended, but a switch is UNKNOWN then", DRAINED
-      "audit 700 switch spine; audit 1400 switch spine; round 1500",
+    { "mended, but not judged",
+      DRAINED "audit 700 open h0003;"
+              "audit 1400 open h0003; round 1500",
       "drain h0003", "drain", "clean in 0 audits since" },
-    { "mended, and slow by its software", DRAINED
-      "audit 700 software h0003; audit 1400 software h0003; round 1500",
+    { "mended, but others were not judged then",
+      DRAINED "audit 700 unknown open h0007; audit 1400 unknown open h0008;"
+              "round 1500",
       "drain h0003; resume h0003", "drain resume", "h0003: resumed" },
-    { "mended, by one audit", DRAINED "audit 700; round 1500",
-      "drain h0003", "drain", "clean in 1 audit since" },
-    { "mended, but other cables FAIL then", DRAINED
-      "audit 700 cable spine; audit 1400 cable spine; round 1500",
+    { "mended, but it is not said who was not judged",
+      DRAINED "audit 700 unknown; audit 1400 unknown; round 1500",
       "drain h0003", "drain", "clean in 0 audits since" },
-    { "mended, but another host is UNKNOWN then", DRAINED
-      "audit 700 unsure h0007; audit 1400 unsure h0007; round 1500",
+    { "mended, but a switch is UNKNOWN then",
+      DRAINED "audit 700 switch spine; audit 1400 switch spine; round 1500",
+      "drain h0003", "drain", "clean in 0 audits since" },
+    { "mended, and slow by its software",
+      DRAINED "audit 700 software h0003; audit 1400 software h0003; round 1500",
       "drain h0003; resume h0003", "drain resume", "h0003: resumed" },
-    { "mended, but another host FAILs then", DRAINED
-      "audit 700 fail h0007; audit 1400 fail h0008; round 1500",
+    { "mended, by one audit", DRAINED "audit 700; round 1500", "drain h0003",
+      "drain", "clean in 1 audit since" },
+    { "mended, but other cables FAIL then",
+      DRAINED "audit 700 cable spine; audit 1400 cable spine; round 1500",
+      "drain h0003", "drain", "clean in 0 audits since" },
+    { "mended, but another host is UNKNOWN then",
+      DRAINED "audit 700 unsure h0007; audit 1400 unsure h0007; round 1500",
+      "drain h0003; resume h0003", "drain resume", "h0003: resumed" },
+    { "mended, but another host FAILs then",
+      DRAINED "audit 700 fail h0007; audit 1400 fail h0008; round 1500",
       "drain h0003; resume h0003", "drain resume", "h0003: resumed" },
     { "mended, in incomplete audits",
       DRAINED "audit 700 incomplete; audit 1400 incomplete; round 1500",
@@ -647,25 +668,27 @@ static const struct {
       "drain h0003; resume h0003", "drain resume", "" },
     { "mended long after", DRAINED "audit 900000; audit 900700; round 900800",
       "drain h0003; resume h0003", "drain resume", "" },
-    { "slow again after that", DRAINED MENDED "round 1500;"
-      "audit 2000 fail h0003; audit 3000 fail h0003; round 3100",
+    { "slow again after that",
+      DRAINED MENDED "round 1500;"
+                     "audit 2000 fail h0003; audit 3000 fail h0003; round 3100",
       "drain h0003; resume h0003", "drain resume", "an intermittent fault" },
     { "mended, but down", DRAINED MENDED "down h0003; round 1500",
       "drain h0003", "drain", "it is down or reserved" },
 
     /* who is who */
-    { "a host that Slurm calls otherwise", "map h0003 h0007; " TWICE
-      "round 0", "drain h0007", "drain",
-      "h0007: drained: pmm: h0007 " },
-    { "a sign of it, by that name", "map h0003 h0007; audit -600 fail h0003;"
-      "sign h0003 -500 3 h0007; round 0", "drain h0007", "drain",
-      "its link has lost width" },
-    { "and is resumed by that name", "map h0003 h0007; " DRAINED MENDED
-      "round 1500", "drain h0007; resume h0007", "drain resume", "" },
+    { "a host that Slurm calls otherwise", "map h0003 h0007; " TWICE "round 0",
+      "drain h0007", "drain", "h0007: drained: pmm: h0007 " },
+    { "a sign of it, by that name",
+      "map h0003 h0007; audit -600 fail h0003;"
+      "sign h0003 -500 3 h0007; round 0",
+      "drain h0007", "drain", "its link has lost width" },
+    { "and is resumed by that name",
+      "map h0003 h0007; " DRAINED MENDED "round 1500",
+      "drain h0007; resume h0007", "drain resume", "" },
     { "a host that Slurm does not know", "map h0003 login; " TWICE "round 0",
       "", "", "1 host that FAILs is no node of Slurm: login" },
-    { "a cable that was another host's then", TWICE "moved h0003; round 0",
-      "", "", NULL },
+    { "a cable that was another host's then", TWICE "moved h0003; round 0", "",
+      "", NULL },
     { "mended, as measured from another host",
       DRAINED MENDED "moved h0003; round 1500", "drain h0003", "drain",
       "was clean in 0 audits" },
@@ -678,40 +701,53 @@ static const struct {
     /* by others */
     { "one leader", "audit -9000; led h0009;" TWICE "round 0", "", "",
       "one node led both" },
-    { "another one", "audit -9000; led h0009;" TWICE "led; audit -1 fail h0003;"
-      "round 0", "drain h0003", "drain", "" },
+    { "another one",
+      "audit -9000; led h0009;" TWICE "led; audit -1 fail h0003;"
+      "round 0",
+      "drain h0003", "drain", "" },
     { "it led itself", "led h0003;" TWICE "round 0", "", "",
       "it led one of them itself" },
 
     /* slurmctld starts anew */
-    { "nodes that have not registered", "all unknown; round 0; all up;"
-      "round 60", "", "", NULL },
+    { "nodes that have not registered",
+      "all unknown; round 0; all up;"
+      "round 60",
+      "", "", NULL },
     { "nodes that are down", "all down; round 0; all up; round 60", "", "",
       "no other is drained;  no longer true: 16 of 16 nodes are unavailable" },
-    { "likewise, where none is drained anyhow", "set Action report; all down;"
-      "round 0", "", "", "16 of 16 nodes are unavailable, and MaxUnavailable "
+    { "likewise, where none is drained anyhow",
+      "set Action report; all down;"
+      "round 0",
+      "", "",
+      "16 of 16 nodes are unavailable, and MaxUnavailable "
       "is 10 %: no other would be drained" },
 
     /* what cannot be read */
     { "lost before it looks", "failing 1; " TWICE "round 0", "", "",
       "nothing is changed: slurmctld: no answer" },
-    { "lost, and found again", "failing 1; " TWICE "round 0; round 1;"
-      "failing 0; round 60", "drain h0003", "drain", "" },
+    { "lost, and found again",
+      "failing 1; " TWICE "round 0; round 1;"
+      "failing 0; round 60",
+      "drain h0003", "drain", "" },
     { "lost before the nodes", "failing 2; " TWICE "round 0", "", "",
       "nothing is changed" },
-    { "lost before the drain: it looks ended", "failing 3; " TWICE "round 0;"
-      "failing 0; round 60", "", "drain lifted",
-      "lifted: our drain of audit 4 was not applied" },
-    { "lost before the resume: tried again", DRAINED MENDED "failing 3;"
-      "round 1500; failing 0; round 1600", "drain h0003; resume h0003",
-      "drain resume", "error: slurmctld" },
-    { "mended, lost before the resume, then slow again", DRAINED MENDED
+    { "lost before the drain: it looks ended",
+      "failing 3; " TWICE "round 0;"
+      "failing 0; round 60",
+      "", "drain lifted", "lifted: our drain of audit 4 was not applied" },
+    { "lost before the resume: tried again",
+      DRAINED MENDED "failing 3;"
+                     "round 1500; failing 0; round 1600",
+      "drain h0003; resume h0003", "drain resume", "error: slurmctld" },
+    { "mended, lost before the resume, then slow again",
+      DRAINED MENDED
       "failing 3; round 1500; failing 0; audit 1550 fail h0003; round 1600",
       "drain h0003", "drain resume?", "clean in 0 audits since" },
     { "a finding of a later version", TWICE "tell finding kind; round 0", "",
       "", "nothing is changed: a finding of audit 3 of the ledger" },
-    { "an action of a later version", DRAINED "tell action kind;" MENDED
-      "round 1500", "drain h0003", "odd", "nothing is changed: action 1" },
+    { "an action of a later version",
+      DRAINED "tell action kind;" MENDED "round 1500", "drain h0003", "odd",
+      "nothing is changed: action 1" },
     { "a node map that is not there",
       TWICE "set NodeMap /nonexistent/map; round 0", "", "",
       "nothing is changed: " },

@@ -231,12 +231,10 @@ static void test_cables (void)
     ok (doubted (5100) == 2, "... and it is due before what only WARNs");
     fail (ps, plan, "20", "h0002", 5000);
     ok (settle () && count ("cable|") == 1
-            && count ("cable|a cable is 412 ns slow: s1-0002/3 -- s2-0001/2, "
-                      "or s1-0001/3 -- s2-0001/1: reseat the plugs of the "
-                      "first cable, then "
-                      "of the next; swap the one that stays slow; after the "
-                      "repair: pmm ledger rebase CABLE; audit 9, as in 1 more "
-                      "audit since audit 7, +412 ns|") == 1,
+            && count (": s1-0002/3 -- s2-0001/2, or s1-0001/3 -- s2-0001/1: ")
+                   > 0
+            && count ("; audit 9, as in 1 more audit since audit 7, +412 ns|")
+                   == 1,
         "... but by two that confirm each other");
     ok (!doubted (0), "... and then it is not due");
     fail (ps, plan, "01", "h0003", 4000);

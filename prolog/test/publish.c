@@ -266,7 +266,7 @@ static void test_gone (void)
     fp = fopen ("verdicts", "r");
     while (fp && !*says && fgets (line, sizeof (line), fp))
         sscanf (line, "node h0001 UNKNOWN %*s %*s %127[^\n]", says);
-    ok (!strcmp (says, "a cable is 412 ns slow: h0001's"),
+    ok (strstr (says, ": h0001's") && !strstr (says, ", or "),
         "a suspect that is gone is not named: %s", says);
     if (fp)
         fclose (fp);
