@@ -25,10 +25,9 @@ enum {
     DRIFT_ROUNDS_MIN = 4, /* rounds for a drift, whose time is in */
     DRIFT_PARTS = 16,     /* ... parts of the stage */
     INDEX_BITS = 30,
-    ROW_CAUSES_MAX = 9 * ROW_MAX, /* entries of a row at most */
 };
 
-const struct suspect_traits suspect_traits[SUSPECT_KINDS] = {
+const struct suspect_traits suspect_traits[] = {
     /* a switch link, if one is among the suspects */
     [SUSPECT_LINK] = { 0, 0.15, true, false, FINDING_HOST_END },
     [SUSPECT_ARC] = { 0, 0.05, true, false, FINDING_HOST_END },
@@ -40,6 +39,8 @@ const struct suspect_traits suspect_traits[SUSPECT_KINDS] = {
     [SUSPECT_ROUTE] = { 4, 0.5, false, false, FINDING_ROUTE },
     [SUSPECT_ROW] = { 4, 0.1, false, false, FINDING_ROUTE },
 };
+_Static_assert (sizeof (suspect_traits) / sizeof (suspect_traits[0])
+                    == SUSPECT_KINDS, "each kind has traits");
 
 struct cause_entry {
     uint64_t key;
@@ -52,7 +53,7 @@ struct cause_build {
     const struct network *net;
     size_t rounds; /* of the first stage; 0: rows have no times */
     struct cause_entry *entry;
-    size_t n, size;
+    size_t n;
 };
 
 static int compare_cause_entries (const void *va, const void *vb)
@@ -76,8 +77,10 @@ static void put_cause_entry (struct cause_build *b, size_t first,
         return;
     while (i < b->n && b->entry[i].key != key)
         i++;
-    if (i == b->n)
+    if (i == b->n) {
+        b->entry = xgrow (b->entry, b->n, sizeof (*b->entry));
         b->entry[b->n++] = (struct cause_entry){ key, row, 0 };
+    }
     b->entry[i].value += value;
 }
 
@@ -135,10 +138,6 @@ static int put_row (struct cause_build *b, uint32_t row,
     size_t first = b->n;
     bool timed = b->rounds >= DRIFT_ROUNDS_MIN, again = o->round >= b->rounds;
 
-    if (b->n + ROW_CAUSES_MAX > b->size) {
-        b->size = 2 * b->size + ROW_CAUSES_MAX;
-        b->entry = xrealloc (b->entry, b->size, sizeof (*b->entry));
-    }
     for (size_t p = 0; p < o->n; p++) {
         uint32_t link = o->link[p];
         unsigned int n = o->count[p];
@@ -497,9 +496,13 @@ unsigned int suspect_crossed (const struct suspect *s,
         return link->end[0] == s->index || link->end[1] == s->index;
     case SUSPECT_ROUTE:
         return link->end[arc % 2] == s->index && to == s->to;
-    default:
-        return 0;
+    case SUSPECT_CLASS:
+    case SUSPECT_DRIFT:
+    case SUSPECT_ROW:
+    case SUSPECT_KINDS:
+        break;
     }
+    return 0;
 }
 
 void causes_clear (struct causes *c)

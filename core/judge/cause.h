@@ -38,7 +38,7 @@ struct suspect_traits {
     bool whole;    /* of the run as a whole, not of some links */
     enum finding_kind finding; /* that it becomes */
 };
-extern const struct suspect_traits suspect_traits[SUSPECT_KINDS];
+extern const struct suspect_traits suspect_traits[]; /* [SUSPECT_KINDS] */
 
 struct suspect {
     enum suspect_kind kind;

@@ -117,16 +117,30 @@ static void add_members (const struct judgement *j, struct finding *f,
     for (size_t i = c->first[signature]; i < c->first[signature + 1]; i++) {
         const struct suspect *s = &c->member[i].suspect;
 
-        if (suspect_link (s) != NETWORK_NONE)
+        switch (s->kind) {
+        case SUSPECT_LINK:
+        case SUSPECT_ARC:
+        case SUSPECT_WARM:
             add_suspect_link (j, f, suspect_link (s),
                               s->kind == SUSPECT_ARC && !oneway);
-        else if (s->kind == SUSPECT_ROUTE && f->kind == FINDING_ROUTE)
-            add_route (j, f, c->row[first], s);
-        else if (s->kind == SUSPECT_SWITCH && f->kind != FINDING_ROUTE) {
+            break;
+        case SUSPECT_ROUTE:
+            if (f->kind == FINDING_ROUTE)
+                add_route (j, f, c->row[first], s);
+            break;
+        case SUSPECT_SWITCH:
+            if (f->kind == FINDING_ROUTE)
+                break;
             verdict_add_number (j->verdict, &f->sw, &f->nsw, s->index);
             for (size_t e = first;
                  f->kind == FINDING_SWITCH && e < c->start[signature + 1]; e++)
                 add_path (j, f, c->row[e], s->index);
+            break;
+        case SUSPECT_CLASS:
+        case SUSPECT_DRIFT:
+        case SUSPECT_ROW:
+        case SUSPECT_KINDS:
+            break;
         }
     }
 }
