@@ -603,12 +603,17 @@ char *words_drain (const struct words_drain *d)
     return text;
 }
 
-const char *words_after (const char *event)
-{
-    return !strcmp (event, "trouble")   ? "pmm doctor; journalctl -u pmm-audit"
-           : !strcmp (event, "blocked") ? "pmm policy explain; pmm doctor"
-                                        : NULL;
-}
+const struct event_words event_words[] = {
+    [EVENT_DRAIN] = { "drain", NULL },
+    [EVENT_RESUME] = { "resume", NULL },
+    [EVENT_WOULD_DRAIN] = { "would-drain", NULL },
+    [EVENT_CABLE] = { "cable", NULL },
+    [EVENT_BLOCKED] = { "blocked", "pmm policy explain; pmm doctor" },
+    [EVENT_TROUBLE] = { "trouble", "pmm doctor; journalctl -u pmm-audit" },
+    [EVENT_DIGEST] = { "digest", NULL },
+};
+_Static_assert(sizeof (event_words) / sizeof (event_words[0]) == EVENTS,
+               "each event has words");
 
 static void print_places (const struct finding *x, const struct fabric *f,
                           const char *const *label, FILE *fp)

@@ -71,10 +71,21 @@ struct words_drain {
 char *words_drain (const struct words_drain *d);
 char *words_cable (const struct words_drain *d);
 
-/* What to run after a notice of trouble, or that something blocks the policy; NULL:
- * the notice says what to do. Static.
- */
-const char *words_after (const char *event);
+/* Kinds of notices, as NotifyProgram gets them (pmm.conf(5)). */
+enum words_event {
+    EVENT_DRAIN,
+    EVENT_RESUME,
+    EVENT_WOULD_DRAIN,
+    EVENT_CABLE,
+    EVENT_BLOCKED,
+    EVENT_TROUBLE,
+    EVENT_DIGEST,
+    EVENTS,
+};
+extern const struct event_words {
+    const char *name;
+    const char *after; /* what to run then; NULL: the notice says it */
+} event_words[]; /* [EVENTS] */
 
 /* A text of several lines for a ticket. What is not known is left out. */
 #define WORDS_DRAINED "drained by pmm"

@@ -67,12 +67,12 @@ add_notice_key (struct notices *list, const char *fmt, ...)
     keys->name[keys->count++] = pool_strdup (list->pool, text_clean (key));
 }
 
-/* A notice more; event is static; node, link NULL: none. */
-static void put_notice (struct notices *list, const char *event,
+/* A notice more; node, link NULL: none. */
+static void put_notice (struct notices *list, enum words_event event,
                         const char *words, const char *node, const char *link,
                         int64_t audit)
 {
-    const char *next = words_after (event);
+    const char *next = event_words[event].after;
     char all[WORDS];
 
     if (!list->pool)
@@ -81,7 +81,7 @@ static void put_notice (struct notices *list, const char *event,
         snprintf (all, sizeof (all), "%.900s; next: %s", words, next);
     list->v = pool_grow (list->pool, list->v, list->n, sizeof (*list->v));
     list->v[list->n++] = (struct ledger_notice){
-        .event = event,
+        .event = event_words[event].name,
         .words = pool_strdup (list->pool, next ? all : words),
         .node = pool_strdup (list->pool, node),
         .link = pool_strdup (list->pool, link),
@@ -130,7 +130,7 @@ int service_astray (struct service *s, const char *node, int64_t audit,
                   "%s printed a result in audit %" PRId64 ", but "
                   "another led: what runs there is not our probe",
                   node, audit);
-        put_notice (&list, "trouble", words, node, NULL, audit);
+        put_notice (&list, EVENT_TROUBLE, words, node, NULL, audit);
         add_notice_key (&list, "astray:%s", node);
     }
     rc = ledger_notices (s->ledger, clock_date (), "astray:", list.v, list.n,
@@ -140,16 +140,20 @@ int service_astray (struct service *s, const char *node, int64_t audit,
 }
 
 /* What has failed for some time. */
-static void list_trouble (const struct told *told, struct notices *list)
+static int list_trouble (struct service *s, int64_t now, struct notices *list,
+                         struct error *err)
 {
-    for (size_t i = 0; i < told->ntroubles; i++) {
-        const struct trouble *t = &told->trouble[i];
+    (void)now;
+    (void)err;
+    for (size_t i = 0; i < s->told.ntroubles; i++) {
+        const struct trouble *t = &s->told.trouble[i];
 
         if (clock_ms () - t->since_ms < TROUBLE_MS)
             continue;
-        put_notice (list, "trouble", t->words, NULL, NULL, 0);
+        put_notice (list, EVENT_TROUBLE, t->words, NULL, NULL, 0);
         add_notice_key (list, "trouble:%s", t->what);
     }
+    return 0;
 }
 
 static bool same_notices (const struct notices *a, const struct notices *b)
@@ -176,8 +180,8 @@ void notify_decisions (struct told *told, const struct decisions *d)
     for (size_t i = 0; i < d->n; i++) {
         const struct decision *v = &d->v[i];
         bool each = v->block == POLICY_REPORTS || v->block == POLICY_BEFORE;
-        const char *event = v->block == POLICY_REPORTS ? "would-drain"
-                                                       : "blocked";
+        enum words_event event = v->block == POLICY_REPORTS ? EVENT_WOULD_DRAIN
+                                                            : EVENT_BLOCKED;
 
         if (v->block == POLICY_FREE || (!each && said[v->block]))
             continue;
@@ -215,7 +219,8 @@ static int list_actions (struct service *s, int64_t now, struct notices *list,
             snprintf (words, sizeof (words), "%s was %s: %s", v->node,
                       drain ? "drained" : "resumed",
                       why + (strncmp (why, CONTROLLER_OURS, ours) ? 0 : ours));
-            put_notice (list, kind, words, v->node, v->link, v->after);
+            put_notice (list, drain ? EVENT_DRAIN : EVENT_RESUME, words,
+                        v->node, v->link, v->after);
             add_notice_key (list, "action:%" PRId64, v->id);
         }
     ledger_clear (&rows);
@@ -402,7 +407,7 @@ int service_cables (struct service *s, bool all, int64_t now,
         snprintf (words, sizeof (words), "%s; audit %" PRId64 "%s%s", says,
                   row->audit, seen, much);
         free (says);
-        put_notice (list, "cable", words, NULL, row->link, row->audit);
+        put_notice (list, EVENT_CABLE, words, NULL, row->link, row->audit);
         add_notice_key (list, "cable:%s", row->link);
         last = true;
     }
@@ -418,13 +423,13 @@ int service_cables (struct service *s, bool all, int64_t now,
 
 /* How many nodes notices of an event were about. */
 static size_t count_notice_nodes (const struct ledger_rows *rows,
-                                  const char *event)
+                                  enum words_event event)
 {
     const char **name = xarray (rows->n, sizeof (*name));
     size_t n = 0;
 
     for (size_t i = 0; i < rows->n; i++)
-        if (!strcmp (rows->notice[i].event, event))
+        if (!strcmp (rows->notice[i].event, event_words[event].name))
             name[n++] = rows->notice[i].node ? rows->notice[i].node : "";
     n = text_unique (name, n);
     free (name);
@@ -436,9 +441,9 @@ static void write_digest (const struct ledger_rows *rows, size_t audits,
 {
     fprintf (fp, "the last 7 days: %s", COUNTED (audits, "audit"));
     fprintf (fp, ", drained %zu, resumed %zu, would have drained %zu",
-             count_notice_nodes (rows, "drain"),
-             count_notice_nodes (rows, "resume"),
-             count_notice_nodes (rows, "would-drain"));
+             count_notice_nodes (rows, EVENT_DRAIN),
+             count_notice_nodes (rows, EVENT_RESUME),
+             count_notice_nodes (rows, EVENT_WOULD_DRAIN));
     fprintf (fp, "; %s to look at", COUNTED (cables->n, "cable"));
     for (size_t i = 0; i < cables->n && i < SHOWN; i++)
         fprintf (fp, "%s%s", i ? "; " : ": ", cables->v[i].words);
@@ -446,30 +451,38 @@ static void write_digest (const struct ledger_rows *rows, size_t audits,
         fputs ("; ...", fp);
 }
 
+static int64_t week_of (int64_t now)
+{
+    return (now - MONDAY_S) / WEEK_S;
+}
+
 /* This week's digest. */
-static int list_digest (struct service *s, int64_t week, int64_t now,
-                        struct notices *list, struct error *err)
+static int list_digest (struct service *s, int64_t now, struct notices *list,
+                        struct error *err)
 {
     struct ledger_rows rows, audits = { 0 };
     struct notices cables = { 0 };
     char *words = NULL;
     size_t size;
     FILE *fp;
-    int rc
-        = ledger_list (s->ledger, LEDGER_NOTICES, now - WEEK_S, 0, &rows, err)
-                      < 0
-                  || ledger_list (s->ledger, LEDGER_BEGUN, now - WEEK_S, now,
-                                  &audits, err)
-                         < 0
-              ? -1
-              : service_cables (s, true, now, &cables, err);
+    int rc;
+
+    if (week_of (now) == s->told.digest)
+        return 1;
+    rc = ledger_list (s->ledger, LEDGER_NOTICES, now - WEEK_S, 0, &rows, err)
+                     < 0
+                 || ledger_list (s->ledger, LEDGER_BEGUN, now - WEEK_S, now,
+                                 &audits, err)
+                        < 0
+             ? -1
+             : service_cables (s, true, now, &cables, err);
 
     if (rc == 0) {
         fp = xcheck (open_memstream (&words, &size));
         write_digest (&rows, audits.n, &cables, fp);
         xcheck (fclose (fp) == 0 ? words : NULL);
-        put_notice (list, "digest", words, NULL, NULL, 0);
-        add_notice_key (list, "digest:%" PRId64, week);
+        put_notice (list, EVENT_DIGEST, words, NULL, NULL, 0);
+        add_notice_key (list, "digest:%" PRId64, week_of (now));
         free (words);
     }
     notices_clear (&cables);
@@ -478,45 +491,56 @@ static int list_digest (struct service *s, int64_t week, int64_t now,
     return rc;
 }
 
-/* Enter the notices of a class if they could be listed, and drop the list. */
-static int record_notices (struct service *s, const char *class_is, int rc,
-                           struct notices *list, int64_t now, struct error *err)
+static int list_decisions (struct service *s, int64_t now, struct notices *list,
+                           struct error *err)
 {
-    if (rc == 0)
-        rc = ledger_notices (s->ledger, now, class_is, list->v, list->n, err);
-    notices_clear (list);
-    return rc;
+    (void)now;
+    (void)err;
+    *list = (struct notices){ s->told.news.v, s->told.news.n, NULL };
+    return s->told.has_news ? 0 : 1;
 }
+
+static int list_cables (struct service *s, int64_t now, struct notices *list,
+                        struct error *err)
+{
+    return service_cables (s, false, now, list, err);
+}
+
+static const struct {
+    const char *key; /* the keys of its notices begin with it */
+    bool fabric;     /* without one nothing is known */
+    /* List what holds now; return 1: this is not known. */
+    int (*list) (struct service *s, int64_t now, struct notices *list,
+                 struct error *err);
+} notice_classes[] = {
+    { "trouble:", false, list_trouble },
+    { "action:", false, list_actions },
+    { "policy:", false, list_decisions },
+    { "cable:", true, list_cables },
+    { "digest:", true, list_digest },
+};
+enum { CLASSES = sizeof (notice_classes) / sizeof (notice_classes[0]) };
 
 /* Enter what holds now, as far as known. */
 static int enter_all (struct service *s, struct error *err)
 {
-    int64_t now = clock_date (), week = (now - MONDAY_S) / WEEK_S;
-    struct notices list = { 0 };
+    int64_t now = clock_date ();
+    int rc = 0;
 
-    list_trouble (&s->told, &list);
-    if (record_notices (s, "trouble:", 0, &list, now, err) < 0
-        || record_notices (s, "action:", list_actions (s, now, &list, err),
-                           &list, now, err)
-               < 0
-        || (s->told.has_news
-            && ledger_notices (s->ledger, now, "policy:", s->told.news.v,
-                               s->told.news.n, err)
-                   < 0))
-        return -1;
-    if (!s->fabric)
-        return 0;
-    if (record_notices (s, "cable:", service_cables (s, false, now, &list, err),
-                        &list, now, err)
-            < 0
-        || (week != s->told.digest
-            && record_notices (
-                   s, "digest:", list_digest (s, week, now, &list, err), &list,
-                   now, err)
-                   < 0))
-        return -1;
-    s->told.digest = week;
-    return 0;
+    for (size_t i = 0; i < CLASSES && rc >= 0; i++) {
+        struct notices list = { 0 };
+
+        if (notice_classes[i].fabric && !s->fabric)
+            continue;
+        rc = notice_classes[i].list (s, now, &list, err);
+        if (rc == 0)
+            rc = ledger_notices (s->ledger, now, notice_classes[i].key, list.v,
+                                 list.n, err);
+        notices_clear (&list);
+    }
+    if (rc >= 0 && s->fabric)
+        s->told.digest = week_of (now);
+    return rc < 0 ? -1 : 0;
 }
 
 /*
@@ -717,7 +741,7 @@ static void log_notify_failure (struct service *s, int lock)
     struct notices list = { 0 };
     struct error err;
 
-    list_trouble (&s->told, &list);
+    list_trouble (s, 0, &list, &err);
     if (list.n > 0 && !s->told.cried
         && start_notify_program (s, list.v, lock, &err) == 0)
         s->told.cried = true;
