@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # README and docs/: each link leads somewhere; each file is packed; each verb,
-# option and key that they name exists; blocks that are marked as run ("```sh
-# run"), those of a file one after the other in a directory of their own,
-# succeed there, beside the other files of docs/.
+# option and key that they name exists, and man pages have what tables name;
+# blocks that are marked as run ("```sh run"), those of a file one after the other
+# in a directory of their own, succeed there, beside the other files of docs/.
 
 . "$(dirname "$0")/lib.sh"
 workdir
@@ -139,6 +139,32 @@ is "$(grep -ohE '(^ *|`)[A-Z][A-Za-z]+ +=( |`)' "${files[@]}" |
     tr -d ' `=' | sort -u |
     grep -vxFf <(sed -nE 's/^#([A-Za-z]+) = ?.*/\1/p' \
         contrib/samples/pmm.conf.in))" "" "keys are pmm.conf's"
+
+# rows FILE TABLE: the names with which rows of a table of C begin
+rows ()
+{
+    sed -nE "/ $2\[.*\] = \{/,/^\}/ s/^    (\[[A-Z_]+\] = )?\{ \"([^\"]+)\".*/\2/p" "$1"
+}
+
+# undocumented DOCUMENT: of the names on standard input, those it does not have
+undocumented ()
+{
+    local name
+    sed 's/\\-/-/g' "$1" >"$workdir/document"
+    while read -r name; do
+        grep -qwF -e "$name" "$workdir/document" || echo "$1: no $name"
+        echo "$name" >>"$workdir/rows"
+    done
+}
+
+grep 'fabric import.*FORMAT:FILE' man/options >"$workdir/formats"
+is "$(rows ibquery/import/import.c formats | undocumented "$workdir/formats"
+    rows pmm/fabric/formats.c formats | undocumented man/pmm-fabric.1.in
+    rows report/words.c event_words | undocumented man/pmm.conf.5.in
+    grep -oE '"pmm_[a-z_]+' prolog/serve/duty_metrics.c | tr -d '"' |
+        undocumented man/pmm.conf.5.in)" \
+    "" "man pages have formats, notices and metrics"
+like "$(sort -u "$workdir/rows" | wc -l)" '^3[0-9]$' "... all of them"
 
 for file in "${files[@]}"; do
     awk '/^```sh run$/ { on = 1; next } /^```/ { on = 0 } on' "$file" \
