@@ -292,7 +292,7 @@ static void test_astray (void)
           RESULT, 1, "{}\npmm-result 1 OK abc fine\n", "n1", "n3", false },
         { "a piece of one", LAUNCH "echo '2: +{'\n" RESULT, 1,
           "pmm-result 1 OK abc fine\n", "n1", "n3", false },
-        { "before srun tells whose", OTHER LAUNCH RESULT, 1,
+        { "before srun tells whose", OTHER LAUNCH "sleep .2\n" RESULT, 1,
           "pmm-result 1 OK abc fine\n", "n1", "n3", false },
         { "of several", LAUNCH "echo '0: +{'\n" OTHER RESULT, 1,
           "pmm-result 1 OK abc fine\n", "n1", "n2", false },
