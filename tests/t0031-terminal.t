@@ -25,12 +25,12 @@ screen ()
     }'
 }
 
-# A plan that takes some time: of every seventh host.
+# A plan that takes some time: of every third host.
 pmm fabric generate fat-tree --ports 16 --levels 3 --routing minhop -o f.pmm
-long="pmm plan -f f.pmm --hosts $(seq -f 'h%04g' 1 7 1024 | paste -sd,)"
+long="pmm plan -f f.pmm --budget 2 --hosts $(seq -f 'h%04g' 1 3 1024 | paste -sd,)"
 said=$($long -v 2>&1 >plan.json)
 is "$(head -c 15 <<<"$said") $(cat plan.json - <<<"$said" | tr -dc '\r' | wc -c)" \
-    "pmm plan: 147 e 0" "a pipe and a file get no progress"
+    "pmm plan: 342 e 0" "a pipe and a file get no progress"
 $long -v >both 2>&1 # as on a terminal: one after the other
 is "$(head -n 1 both | jq -r .kind) $(sed -n '2s/:.*//p' both)" "plan pmm plan" \
     "what is said of a plan follows all of it"
