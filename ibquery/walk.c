@@ -362,7 +362,7 @@ int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
 
 const struct network *fabric_network (const struct fabric *f)
 {
-    return &f->walk->network;
+    return f->walk ? &f->walk->network : NULL;
 }
 
 /* The ends listed for a pathset. */

@@ -394,8 +394,8 @@ static int run_fabric_read (struct inputs *in)
     die_world ("this pmm was built without the libraries that read live"
                " fabrics");
 }
-#define run_counters run_read
-#define run_netdisc run_read
+#define run_counters run_fabric_read
+#define run_netdisc run_fabric_read
 #endif
 
 const struct verb verb_fabric_read = {
