@@ -147,6 +147,17 @@ static void keep_better (const struct paper *p, struct rng *chains,
     rounds_clear (&r);
 }
 
+static void probes_shuffle (struct rng *rng, struct probe *probe, size_t n)
+{
+    for (size_t i = n; i > 1; i--) {
+        size_t k = rng_below (rng, i);
+        struct probe p = probe[k];
+
+        probe[k] = probe[i - 1];
+        probe[i - 1] = p;
+    }
+}
+
 /* Try at most so many orders. */
 static struct plan *make (struct pathset *ps, size_t orders, uint64_t seed,
                           struct error *err)

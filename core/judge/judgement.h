@@ -41,8 +41,7 @@ struct judgement {
     size_t nshifts;
     size_t unjudged; /* links, due to traffic to a host end */
     bool crowded;    /* others' traffic met all messages of a cause */
-    bool *
-        distrusted; /* [nlinks] loopbacks by host link: distrust_loopbacks () */
+    bool *distrusted; /* [nlinks] by host link, see distrust_loopbacks () */
     size_t ndistrusted;
     double *most; /* [model.m] ns that a link may be slower, see bound_links */
     struct verdict *verdict;

@@ -17,17 +17,6 @@ enum {
     SPAN_WORK = 25000000, /* to find the missing rows, in entries */
 };
 
-void probes_shuffle (struct rng *rng, struct probe *probe, size_t n)
-{
-    for (size_t i = n; i > 1; i--) {
-        size_t k = rng_below (rng, i);
-        struct probe p = probe[k];
-
-        probe[k] = probe[i - 1];
-        probe[i - 1] = p;
-    }
-}
-
 int basis_open (struct basis *b, struct pathset *ps, struct error *err)
 {
     *b = (struct basis){ .ps = ps, .nports = pathset_ports (ps) };

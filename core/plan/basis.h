@@ -46,8 +46,6 @@ struct basis {
     (b)->col + (b)->first[i], (b)->count + (b)->first[i], \
         (b)->first[(i) + 1] - (b)->first[i]
 
-void probes_shuffle (struct rng *rng, struct probe *probe, size_t n);
-
 /* An empty basis of the set; basis_clear after 0. Return 0, or -1 with err. */
 int basis_open (struct basis *b, struct pathset *ps, struct error *err);
 void basis_clear (struct basis *b);

@@ -35,7 +35,7 @@
 
 enum {
     LACK_MAX_DIV = 32,   /* all pairs if symmetric rows lack 1/32, and */
-    PAIRS_MAX = 1 << 19, /* there are no more: those of 1,024 endpoints */
+    PAIRS_MAX = 1 << 19, /* there are at most those of 1,024 endpoints */
     LAYERS_MAX = 16,     /* further classes share the last one */
     RESTARTS_MAX = 2,    /* before rounds are opened */
     SPARE_MIN_DIV = 32,  /* try the bound if it has 1/32 to spare */

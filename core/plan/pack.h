@@ -33,7 +33,7 @@ struct packing {
     bool job;             /* all pairs are candidates */
     bool maximal;         /* the rank of the rows placed is that of all pairs */
     uint64_t eliminate;   /* work, after which nothing is eliminated */
-    uint64_t again;       /* work of the first packing; 0: a search is no use */
+    uint64_t again;       /* work of the first packing; 0: do not search */
     uint64_t work;        /* of forms and rounds that were replaced */
 };
 

@@ -53,8 +53,8 @@ struct plan_rules {
      */
     bool schedule;
     /* Probes are flows, and rounds fill links, as described in
-     * rate/flows.h, which also checks them. There are no basis rounds;
-     * targets are links that are filled, or that are not.
+     * core/rate/flows.h, which also checks them. The plan has no basis rounds.
+     * Its targets are links that are filled, or that are not.
      */
     bool flows;
 };

@@ -555,9 +555,9 @@ struct ledger_result {
     struct ledger_rows row;
 };
 
-/* Read it. A finding one of whose suspects is not in the fabric any more has none,
- * or if `part` the others. errno ENOENT if there is no such audit. Return 0, or -1
- * with err; call ledger_result_clear in both cases.
+/* Read it. If a suspect of a finding is not in the fabric any more, the finding
+ * has no suspects, or if `part` the other ones. errno ENOENT if there is no such
+ * audit. Return 0, or -1 with err; call ledger_result_clear in both cases.
  */
 int ledger_result (struct ledger *ledger, int64_t id, const struct fabric *f,
                    bool part, struct ledger_result *result, struct error *err);

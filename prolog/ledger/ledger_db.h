@@ -183,7 +183,7 @@ struct db_table {
     }
 
 /* Add the rows of a statement to those that were read. A column that the table
- * does not have is a failure; a member of which there is no column is zero.
+ * lacks is a failure. A member without a column is zero.
  */
 void db_read (struct ledger *l, const struct db_table *t,
               struct ledger_rows *rows, const char *sql,
