@@ -16,8 +16,6 @@ enum {
     LINKS_MAX = 16, /* between an adapter and the root */
     LANES_MAX = 32,
     MTS_MAX = 256000,
-    MTS_8B10B = 5000,    /* up to this, and then up to the next */
-    MTS_128B130B = 32000,
 };
 
 /* Read one end of a link: `which` is "current" or "max". The kernel writes "8",
@@ -44,21 +42,6 @@ static void read_link_rate (int dir, const char *device, const char *which,
         return;
     rate->lanes = (unsigned)lanes;
     rate->mts = (unsigned)(gts * 1000 + .5);
-}
-
-double pcie_bits (const struct pcie_rate *rate)
-{
-    double share = rate->mts <= MTS_8B10B      ? 8. / 10
-                   : rate->mts <= MTS_128B130B ? 128. / 130
-                                               : 236. / 256;
-
-    return 1e6 * rate->mts * rate->lanes * share;
-}
-
-char *pcie_format (const struct pcie_rate *rate, char buf[PCIE_TEXT])
-{
-    snprintf (buf, PCIE_TEXT, "%g GT/s x%u", rate->mts / 1e3, rate->lanes);
-    return buf;
 }
 
 /* The name of a device's directory; "" if it cannot be read. */

@@ -12,14 +12,9 @@
 #ifndef IBQUERY_PCIE_H
 #define IBQUERY_PCIE_H
 
-#include <stdbool.h>
+#include "util/pcie.h"
 
-struct pcie_rate {
-    unsigned int lanes; /* 0: not known */
-    unsigned int mts;   /* megatransfers a second on each lane; 0: not known */
-};
-
-enum { PCIE_ADDRESS = 16, PCIE_TEXT = 32 };
+enum { PCIE_ADDRESS = 16 };
 
 struct pcie {
     struct pcie_rate able; /* of the path; 0 lanes: nothing is known */
@@ -35,15 +30,5 @@ struct pcie {
  * machines.
  */
 void pcie_read (int dir, struct pcie *path);
-
-/* Bits per second in each direction, after the encoding (8b/10b up to 5 GT/s,
- * 128b/130b up to 32 GT/s, flits of 256 bytes, 236 of them data, above), before
- * the headers of packets. 0 if not known.
- */
-double pcie_bits (const struct pcie_rate *rate);
-
-/* "16 GT/s x8" */
-char *pcie_format (const struct pcie_rate *rate, char buf[PCIE_TEXT]);
-#define PCIE_SHOWN(r) pcie_format ((r), (char[PCIE_TEXT]){ 0 })
 
 #endif /* IBQUERY_PCIE_H */

@@ -88,6 +88,28 @@ struct transport_timing {
     int64_t stamp_ns;             /* set by send: when it was sent */
 };
 
+/* A burst: bulk data between a rail and a peer, in both directions at once, or
+ * from a rail to itself.
+ */
+struct transport_burst {
+    uint32_t rail, peer;
+    struct transport_way way;
+    uint64_t bytes; /* in each direction */
+    bool strict;    /* without relaxed ordering */
+    /* set: */
+    bool lost;      /* not all arrived here in time */
+    double bits;    /* per second, of payload that arrived here: the best
+                       contiguous three quarters; 0 if it was lost */
+};
+
+/* What a rail's driver says of its port. */
+struct transport_port {
+    double bits;       /* data rate; 0: not known */
+    uint32_t mtu;      /* of bursts, bytes; 0: not known */
+    bool relaxed;      /* writes may be relaxed in order */
+    uint64_t retries;  /* counted so far by the adapter; UINT64_MAX: not known */
+};
+
 /* Messages that arrived and were dropped. */
 struct transport_counts {
     uint32_t repeated; /* seen before, or too old to know */
@@ -173,6 +195,18 @@ struct transport {
      */
     int (*recv) (void *t, int64_t deadline_ns, struct packet *packet,
                  struct error *err);
+
+    /* Prepare for bursts, as for timed messages; then run some at once, one of
+     * each rail at most, until all have ended, or the deadline. Meanwhile no
+     * message is received. Both may be NULL, together with bulk_port: there are
+     * no bursts.
+     */
+    int (*bulk_prepare) (void *t, uint32_t rail, uint32_t peer,
+                         struct transport_way way, bool strict,
+                         struct error *err);
+    int (*bulk) (void *t, struct transport_burst *burst, size_t n,
+                 int64_t deadline_ns, struct error *err);
+    void (*bulk_port) (void *t, uint32_t rail, struct transport_port *port);
 
     /* The transport's clock. */
     int64_t (*now_ns) (const void *t);

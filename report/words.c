@@ -25,6 +25,7 @@ static const char *const against[] = {
     [BASIS_LOOPBACK] = "its own loopback is slower than in the baseline",
     [BASIS_LOSS] = "loses messages",
     [BASIS_SLOW] = "delays some messages",
+    [BASIS_RATE] = "carries less than expected",
 };
 
 const char *words_against (enum finding_basis basis)
@@ -349,6 +350,32 @@ static const char *const fact_words[FACT_KINDS] = {
     [FACT_LANES_SLOW] = "; its lanes are slower than they could be",
     [FACT_WAITED] = "; others' traffic was in its way meanwhile",
 
+    [FACT_RATE]
+        = "{0 flow} across it carried {r1} of {r2} Gb/s{a? from }{a}",
+    [FACT_RATE_SENT] = "what it sends: {0 flow} carried {r1} of {r2} Gb/s",
+    [FACT_RATE_RECEIVED]
+        = "what it receives: {0 flow} carried {r1} of {r2} Gb/s",
+    [FACT_RATE_BEFORE] = "; in the baseline {r0} Gb/s",
+    [FACT_RATE_LOOPBACK] = "; its loopback, which crosses no cable, {r0} Gb/s",
+    [FACT_RATE_PCIE]
+        = "; PCIe runs at {g1} GT/s x{0} of {g3} GT/s x{2}, which carries "
+          "{r4} Gb/s",
+    [FACT_RATE_STRICT] = "; better without relaxed ordering",
+    [FACT_RATE_RETRIES] = "; its adapter counted {0 retransmission} meanwhile",
+    [FACT_RATE_ERRORS] = "; PCIe corrected {0 error} meanwhile",
+    [FACT_RATE_AT_TIMES] = "; at times {r0} Gb/s",
+    [FACT_RATE_LOST] = "; {0} of {1 burst} did not arrive in time",
+
+    [FACT_RATE_SLOT]
+        = "the slot of {a} allows {g1} GT/s x{0}: {r2} of {r3} Gb/s",
+    [FACT_RATE_ALIKE]
+        = "{a}: most carry {r1} of {r2} Gb/s: {0 host} alike",
+    [FACT_RATE_FILLED]
+        = "{0} of {2 cable} between switches could be filled to {1} % at most",
+    [FACT_RATE_UNTOLD]
+        = "the rate of {0 cable} could not be judged: others' traffic, or too "
+          "few flows",
+    [FACT_RATE_PART] = "rates: {a}",
     [FACT_ALONE]
         = "{0 port} not measured, alone in {0:its subnet|their subnets} of "
           "the job: {a}{0:|, ...}",
@@ -462,7 +489,10 @@ static void print_fact_name (const char *name, const char *of, const char *end,
 static void print_fact_field (const struct fact *x, const char *of,
                               const char *end, FILE *fp)
 {
-    const char *format = *of == '+' ? "%+.0f" : *of == 'g' ? "%g" : "%.0f";
+    const char *format = *of == '+'                 ? "%+.0f"
+                         : *of == 'g' || *of == 'r' ? "%g"
+                                                    : "%.0f";
+    bool rate = *of == 'r';
     char noun[TIME];
     double n;
 
@@ -470,8 +500,10 @@ static void print_fact_field (const struct fact *x, const char *of,
         print_fact_name (x->name[*of - 'a'], of + 1, end, fp);
         return;
     }
-    of += *of == '+' || *of == 'g';
+    of += *of == '+' || *of == 'g' || rate;
     n = x->n[*of++ - '0'];
+    if (rate) /* three digits, of Gb/s */
+        n = n >= 100e9 ? round (n / 1e9) : round (n / 1e8) / 10;
     if (*of == ' ') {
         snprintf (noun, sizeof (noun), "%.*s", (int)(end - of - 1), of + 1);
         fputs (COUNTED ((size_t)n, noun), fp);

@@ -30,7 +30,8 @@ const char *const finding_basis_names[] = {
     [BASIS_COUNTER] = "counter",   [BASIS_WIDTH] = "width",
     [BASIS_SPEED] = "speed",       [BASIS_TRAFFIC] = "traffic",
     [BASIS_LOOPBACK] = "loopback", [BASIS_LOSS] = "loss",
-    [BASIS_SLOW] = "delay",        NULL,
+    [BASIS_SLOW] = "delay",        [BASIS_RATE] = "rate",
+    NULL,
 };
 
 const char *verdict_status_name (enum verdict_status status)
@@ -100,6 +101,8 @@ struct finding *verdict_add (struct verdict *v, enum verdict_status level,
         .excess_ns = NAN,
         .stderr_ns = NAN,
         .expected_ns = NAN,
+        .rate_bits = NAN,
+        .rate_expected_bits = NAN,
     };
     return &v->finding[v->nfindings++];
 }

@@ -47,6 +47,8 @@ enum finding_basis {
                        round trips by no more: WARN */
     BASIS_LOSS,     /* loses messages */
     BASIS_SLOW,     /* delays some messages: WARN, unless it counts errors */
+    BASIS_RATE,     /* carries less than expected: less than it did before, or
+                       than its ports or PCIe are able to */
     FINDING_BASES,
 };
 
@@ -100,7 +102,27 @@ enum fact_kind {
     FACT_LANES_SLOW,
     FACT_WAITED,
 
+    /* of findings: rates, bits per second */
+    FACT_RATE,          /* flows, rate, expected; name: from where, if it is one
+                           direction of a switch link; or NULL */
+    FACT_RATE_SENT,     /* likewise, of what a host sends, */
+    FACT_RATE_RECEIVED, /* or receives, if the other direction is good */
+    FACT_RATE_BEFORE,   /* rate in the baseline */
+    FACT_RATE_LOOPBACK, /* rate */
+    FACT_RATE_PCIE,     /* lanes, GT/s; those it is able to; usable bits */
+    FACT_RATE_STRICT,   /* better without relaxed ordering */
+    FACT_RATE_RETRIES,  /* retransmissions of the adapter meanwhile */
+    FACT_RATE_ERRORS,   /* errors corrected by PCIe meanwhile */
+    FACT_RATE_AT_TIMES, /* the worst burst's rate */
+    FACT_RATE_LOST,     /* bursts lost, of all */
+
     /* limits */
+    FACT_RATE_SLOT,    /* lanes, GT/s, usable bits, those of the port: a slot that
+                          is slower than the adapter; name: hosts */
+    FACT_RATE_ALIKE,   /* hosts, rate, expected; name: what they share */
+    FACT_RATE_FILLED,  /* cables, share at most, of all */
+    FACT_RATE_UNTOLD,  /* cables that others' traffic, or too few flows, hide */
+    FACT_RATE_PART,    /* name: what was not measured, and why */
     FACT_ALONE,        /* ports; name: the first */
     FACT_SILENT_NODES, /* nodes; name: their list */
     FACT_INCOMPLETE,
@@ -170,9 +192,11 @@ struct finding {
     size_t nsw;
     double excess_ns;   /* of a suspect's one-way latency; FINDING_ROUTE: of
                            round trips, either sign; NAN: BASIS_LOSS,
-                           BASIS_SLOW and BASIS_TRAFFIC */
+                           BASIS_SLOW, BASIS_TRAFFIC and BASIS_RATE */
     double stderr_ns;   /* likewise */
     double expected_ns; /* latency of the likeliest; NAN: not known */
+    double rate_bits;   /* what it carries, payload per second; NAN: no sign of */
+    double rate_expected_bits; /* less, and what was expected */
     char **node;        /* hosts of the host links among the suspects */
     size_t nnodes;
     enum finding_loopback loopback;

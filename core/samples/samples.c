@@ -63,6 +63,7 @@ void samples_destroy (struct samples *s)
         free_names (s->missing, s->nmissing);
         free (s->sample);
         free (s->loopback);
+        bursts_destroy (s->bursts);
         free (s->node);
         free (s);
         errno = saved_errno;

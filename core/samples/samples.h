@@ -13,6 +13,7 @@
 
 #include "core/paths/paths.h"
 #include "core/plan/plan.h"
+#include "core/samples/bursts.h"
 #include "util/error.h"
 
 enum { /* quantiles of the repeats, in ns */
@@ -104,6 +105,7 @@ struct samples {
     size_t nloopbacks;
     struct node *node; /* at most one per host */
     size_t nnodes;
+    struct bursts *bursts; /* NULL: rates were not measured */
     bool complete; /* every probe of the plan is accounted for */
 };
 
