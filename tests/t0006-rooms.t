@@ -75,37 +75,37 @@ most="
     compare/pattern 919
     compare/series 2339
     compare/throughput 716
-    core/baseline 2029
+    core/baseline 2329
     core/check 678
-    core/judge 8100
+    core/judge 8800
     core/linear 3343
     core/paths 1518
     core/plan 4190
-    core/rate 2126
-    core/samples 2581
+    core/rate 3326
+    core/samples 3281
     core/solve 1610
-    ibquery 6460
+    ibquery 6560
     ibquery/compare 1479
     ibquery/export 1344
     ibquery/import 3255
     ibquery/links 4103
     ibquery/model 1236
     ibquery/read 4095
-    pmm 7126
+    pmm 7376
     pmm/fabric 1915
-    probe 8643
+    probe 10643
     prolog 91
-    prolog/act 1018
-    prolog/audit 4085
-    prolog/ledger 4429
-    prolog/node 1367
-    prolog/policy 2272
-    prolog/serve 4937
+    prolog/act 1098
+    prolog/audit 4335
+    prolog/ledger 4829
+    prolog/node 1427
+    prolog/policy 2422
+    prolog/serve 5237
     prolog/slurm 1464
-    report 2778
-    report/page 921
-    spank 1677
-    util 5937
+    report 3178
+    report/page 1121
+    spank 1797
+    util 6187
     verb 1057
 "
 is "$(find $rooms -mindepth 1 \( -name '*.c' -o -name '*.h' \) ! -path '*/test/*' \

@@ -204,6 +204,14 @@ struct finding {
     size_t nfacts;
 };
 
+/* What a link carried at most in one direction, and what was expected, bits of
+ * payload per second.
+ */
+struct verdict_rate {
+    uint32_t arc; /* of the network: 2 * link, from its first end, or + 1 */
+    double bits, expected;
+};
+
 struct verdict {
     enum verdict_status status;
     struct finding *finding; /* the worst first */
@@ -223,6 +231,8 @@ struct verdict {
     size_t separable; /* links whose signature no other link shares */
     size_t probes;    /* that gave an RTT */
     size_t rounds;
+    struct verdict_rate *rate; /* by arc, ascending; none: not measured */
+    size_t nrates;
 
     struct pool *pool; /* has all of it */
 };

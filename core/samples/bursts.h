@@ -49,7 +49,18 @@ struct burst_port {
     enum burst_order order;
 };
 
+/* What was left out, and why: bits. */
+enum burst_left {
+    LEFT_FORBIDDEN = 1, /* all: the site does not allow it here */
+    LEFT_TRANSPORT = 2, /* all: the transport has no bursts, or cannot connect */
+    LEFT_SITE = 4,      /* links between switches: the site allows host links */
+    LEFT_TIME = 8,      /* links between switches: it would take too long */
+    LEFT_SPREAD = 16,   /* links between switches: messages are spread there */
+    LEFT_HOSTS = 32,    /* some hosts: no bursts were possible with them */
+};
+
 struct bursts {
+    unsigned int left;
     struct burst_flow *flow;
     size_t nflows;
     struct burst_port *port; /* at most one per endpoint */
