@@ -24,9 +24,17 @@ enum {
     FLOW_SEVERAL = 4, /* messages of a flow */
     FEW = 5, /* repeats that the quantiles show one by one */
     LOOPBACKS_MAX = 1 << 20,
+    FLOWS_MAX = 1 << 20, /* of bursts */
+    PORTS_MAX = 1 << 17,
+    LEFT_MAX = 2 * LEFT_HOSTS - 1,
+    BURSTS_MAX = 1 << 10, /* of a flow */
+    MTU_MAX = 1 << 16,
+    LANES_MAX = 255,
+    MTS_MAX = 1 << 20,
 };
 
 #define RTT_LIMIT_NS 1e12
+#define RATE_LIMIT 1e15
 
 const double slow_limit_ns[SLOW_LIMITS] = { 250, 825, 1000, 3300 };
 
@@ -216,6 +224,7 @@ enum samples_type {
     U64,
     TEXT, /* less than max bytes; "": not in the file */
     NUMA, /* -1: not in the file */
+    RATE, /* bits per second; NAN: null */
 };
 
 struct samples_field {
@@ -279,7 +288,55 @@ static const struct samples_field transport_fields[] = {
     { .key = NULL },
 };
 
-enum { ANSWERED, MISSING, KNOWN, PROBES, LOOPBACKS, LISTS };
+static const struct samples_field burst_fields[] = {
+    { "left", U32, offsetof (struct bursts, left), LEFT_MAX },
+    { .key = NULL },
+};
+
+#define F(field) offsetof (struct burst_flow, field)
+static const struct samples_field burst_flow_fields[] = {
+    { "a", END, F (a), 0 },
+    { "b", END, F (b), 0 },
+    { "round", U32, F (round), ROUNDS_MAX },
+    { "there_kept", U32, F (way[0].kept), BURSTS_MAX },
+    { "there_lost", U32, F (way[0].lost), BURSTS_MAX },
+    { "there_best", RATE, F (way[0].best), 0 },
+    { "there_worst", RATE, F (way[0].worst), 0 },
+    { "back_kept", U32, F (way[1].kept), BURSTS_MAX },
+    { "back_lost", U32, F (way[1].lost), BURSTS_MAX },
+    { "back_best", RATE, F (way[1].best), 0 },
+    { "back_worst", RATE, F (way[1].worst), 0 },
+    { .key = NULL },
+};
+
+#define P(field) offsetof (struct burst_port, field)
+static const struct samples_field burst_port_fields[] = {
+    { "end", END, P (end), 0 },
+    { "bits", RATE, P (bits), 0 },
+    { "mtu", U32, P (mtu), MTU_MAX },
+    { "able_lanes", U32, P (able.lanes), LANES_MAX },
+    { "able_mts", U32, P (able.mts), MTS_MAX },
+    { "now_lanes", U32, P (now.lanes), LANES_MAX },
+    { "now_mts", U32, P (now.mts), MTS_MAX },
+    { "could_lanes", U32, P (could.lanes), LANES_MAX },
+    { "could_mts", U32, P (could.mts), MTS_MAX },
+    { "others_bits", RATE, P (others_bits), 0 },
+    { "retries", U64, P (retries), INT64_MAX },
+    { "errors", U64, P (errors), INT64_MAX },
+    { "order", U32, P (order), ORDER_BETTER },
+    { .key = NULL },
+};
+
+enum {
+    ANSWERED,
+    MISSING,
+    KNOWN,
+    PROBES,
+    LOOPBACKS,
+    BURST_FLOWS,
+    BURST_PORTS,
+    LISTS
+};
 
 /*
  * Write
@@ -304,6 +361,8 @@ static json_t *write_samples_fields (json_t *obj, const struct samples_field *f,
             json_put (obj, f->key, json_string (v));
         else if (f->type == NUMA && *(const int *)v >= 0)
             json_put (obj, f->key, json_integer (*(const int *)v));
+        else if (f->type == RATE)
+            json_put (obj, f->key, number_json (*(const double *)v));
     }
     return obj;
 }
@@ -350,8 +409,11 @@ static json_t *flows_json (const struct sample *s)
 static json_t *samples_list_json (const struct samples *s,
                                   const struct pathset *ps, int which)
 {
-    const size_t n[LISTS] = { s->nanswered, s->nmissing, s->nnodes,
-                              s->nsamples,  s->nloopbacks };
+    const struct bursts *b = s->bursts;
+    const size_t n[LISTS] = {
+        s->nanswered,  s->nmissing,       s->nnodes,         s->nsamples,
+        s->nloopbacks, b ? b->nflows : 0, b ? b->nports : 0,
+    };
     json_t *list = json_array ();
 
     for (size_t i = 0; i < n[which]; i++) {
@@ -368,6 +430,12 @@ static json_t *samples_list_json (const struct samples *s,
                                                    loopback_fields,
                                                    &s->loopback[i], ps),
                              s->loopback[i].rtt_ns);
+        else if (which == BURST_FLOWS)
+            item = write_samples_fields (json_object (), burst_flow_fields,
+                                         &b->flow[i], ps);
+        else if (which == BURST_PORTS)
+            item = write_samples_fields (json_object (), burst_port_fields,
+                                         &b->port[i], ps);
         else {
             const struct sample *x = &s->sample[i];
 
@@ -404,6 +472,14 @@ int samples_write (const struct samples *s, const struct pathset *ps,
         write_samples_fields (all, transport_fields, s, ps);
     json_put (all, "loopbacks", samples_list_json (s, ps, LOOPBACKS));
     json_put (all, "probes", samples_list_json (s, ps, PROBES));
+    if (s->bursts) {
+        json_t *bursts = write_samples_fields (json_object (), burst_fields,
+                                               s->bursts, ps);
+
+        json_put (bursts, "flows", samples_list_json (s, ps, BURST_FLOWS));
+        json_put (bursts, "ports", samples_list_json (s, ps, BURST_PORTS));
+        json_put (all, "bursts", bursts);
+    }
     json_put (all, "complete", json_boolean (s->complete));
     return json_write_file ("samples", pathset_network (ps)->hash, all, fp,
                             err);
@@ -430,6 +506,17 @@ static int read_samples_fields (struct reader *r, const struct samples_field *f,
         const char *s = "";
         uint64_t n = 0;
 
+        if (f->type == RATE) {
+            double *rate = v;
+
+            if (json_is_null (json_object_get (from, f->key)))
+                *rate = NAN;
+            else if (json_get_double (from, where, f->key, 0, RATE_LIMIT, rate,
+                                      r->err)
+                     < 0)
+                return -1;
+            continue;
+        }
         if (f->type == END || (f->type == TEXT && there)) {
             if (json_get_string (from, where, f->key, &s, r->err) < 0)
                 return -1;
@@ -548,6 +635,19 @@ static int read_flow_times (struct reader *r, struct sample *x, double *flow_ns,
     return 0;
 }
 
+/* What is lost of a flow has no rate, and a loopback has one direction. */
+static bool is_burst_flow (const struct burst_flow *f, bool loopback)
+{
+    for (int w = 0; w < 2; w++) {
+        const struct burst_way *way = &f->way[w];
+
+        if (!(way->worst <= way->best)
+            || (way->best > 0 && (way->kept == 0 || (loopback && w == 1))))
+            return false;
+    }
+    return true;
+}
+
 /* Read item `from` of a list. */
 static int read_item (struct reader *r, int which, const json_t *from,
                       const char *where)
@@ -557,6 +657,8 @@ static int read_item (struct reader *r, int which, const json_t *from,
     struct node node = { 0 };
     struct sample x = { 0 };
     struct loopback l = { 0 };
+    struct burst_flow flow = { 0 };
+    struct burst_port port = { 0 };
     double flow_ns[SAMPLE_FLOWS_MAX];
 
     switch (which) {
@@ -589,6 +691,20 @@ static int read_item (struct reader *r, int which, const json_t *from,
             return -1;
         samples_add (s, &x);
         return 0;
+    case BURST_FLOWS:
+        if (read_samples_fields (r, burst_flow_fields, from, where, &flow) < 0)
+            return -1;
+        if (!is_burst_flow (&flow, !strcmp (r->name[flow.a], r->name[flow.b])))
+            return error_input (r->err, "%s: its rates do not fit", where);
+        bursts_add_flow (s->bursts, &flow);
+        return 0;
+    case BURST_PORTS:
+        if (read_samples_fields (r, burst_port_fields, from, where, &port) < 0)
+            return -1;
+        if (isnan (port.bits))
+            return error_input (r->err, "%s.bits: missing", where);
+        bursts_add_port (s->bursts, &port);
+        return 0;
     default:
         if (read_samples_fields (r, loopback_fields, from, where, &l) < 0
             || read_rtt (r, l.rtt_ns, from, where) < 0)
@@ -608,21 +724,32 @@ static const struct {
     [KNOWN] = { "nodes", "known", HOSTS_MAX, true },
     [PROBES] = { NULL, "probes", SAMPLES_MAX, false },
     [LOOPBACKS] = { NULL, "loopbacks", LOOPBACKS_MAX, true },
+    [BURST_FLOWS] = { "bursts", "flows", FLOWS_MAX, false },
+    [BURST_PORTS] = { "bursts", "ports", PORTS_MAX, false },
 };
 
 static int read_lists (struct reader *r, const json_t *json)
 {
     struct samples *s = r->samples;
     const char **host;
-    json_t *nodes;
     size_t n;
 
-    if (json_get_object (json, NULL, "nodes", &nodes, r->err) < 0)
-        return -1;
-    for (int which = 0; which < LISTS; which++) {
+    if (json_object_get (json, "bursts")) {
+        json_t *bursts;
+
+        s->bursts = bursts_create ();
+        if (json_get_object (json, NULL, "bursts", &bursts, r->err) < 0
+            || read_samples_fields (r, burst_fields, bursts, "bursts",
+                                    s->bursts)
+                   < 0)
+            return -1;
+    }
+    for (int which = 0; which < (s->bursts ? LISTS : BURST_FLOWS); which++) {
         const char *name = lists[which].in, *key = lists[which].key;
-        const json_t *in = name ? nodes : json;
-        json_t *list;
+        json_t *in = (json_t *)json, *list;
+
+        if (name && json_get_object (json, NULL, name, &in, r->err) < 0)
+            return -1;
 
         if (lists[which].optional && !json_object_get (in, key))
             continue;
@@ -686,6 +813,29 @@ static int read_samples_head (struct reader *r, const json_t *json,
     return 0;
 }
 
+/* The same of bursts; no endpoint may have two ports. */
+static int resolve_bursts (struct bursts *b, const uint32_t *index, size_t ends,
+                           struct error *err)
+{
+    bool *seen = xcalloc (ends, sizeof (*seen));
+    int rc = 0;
+
+    for (size_t i = 0; i < b->nflows; i++) {
+        b->flow[i].a = index[b->flow[i].a];
+        b->flow[i].b = index[b->flow[i].b];
+    }
+    for (size_t i = 0; i < b->nports && rc == 0; i++) {
+        uint32_t end = index[b->port[i].end];
+
+        b->port[i].end = end;
+        if (seen[end])
+            rc = error_input (err, "bursts.ports[%zu].end is there twice", i);
+        seen[end] = true;
+    }
+    free (seen);
+    return rc;
+}
+
 /* Replace the places of endpoints' names by indices in the pathset, which is
  * made if there is none.
  */
@@ -736,6 +886,8 @@ static int resolve_names (struct reader *r, pathset_resolve_f resolve,
     }
     for (size_t i = 0; i < s->nloopbacks && rc == 0; i++)
         s->loopback[i].end = index[s->loopback[i].end];
+    if (rc == 0 && s->bursts)
+        rc = resolve_bursts (s->bursts, index, pathset_size (*ps), r->err);
     free (index);
     return rc;
 }

@@ -3,6 +3,8 @@
 #include "config.h"
 #include "core/samples/samples.h"
 
+#include <math.h>
+
 #include "core/samples/simulate.h"
 #include "core/test/tablenet.h"
 #include "tests/tap.h"
@@ -107,6 +109,36 @@ static const struct node nodes[] = {
     { .host = "k5", .numa = -1, .adapter_numa = -1 },
 };
 
+static const struct burst_flow burst_flows[] = {
+    { .a = 1, .b = 4, .round = 2,
+      .way = { { 3, 0, 98e9, 97e9 }, { 0, 2, 0, 0 } } },
+    { .a = 5, .b = 5, .round = 9, .way = { { .kept = 1, .best = 2.5 } } },
+};
+
+static const struct burst_port burst_ports[] = {
+    { .end = 4, .bits = 1e11, .mtu = 4096, .able = { 16, 16000 },
+      .now = { 8, 16000 }, .could = { 16, 32000 }, .others_bits = 3e9,
+      .retries = 7, .errors = 8, .order = ORDER_BETTER },
+    { .end = 1, .others_bits = NAN },
+};
+
+/* Rates are there again, by fields as NAN is not equal to itself. */
+static void check_bursts (const struct samples *s)
+{
+    const struct bursts *b = s ? s->bursts : NULL;
+    bool same = b && b->left == LEFT_TIME && b->nflows == 2 && b->nports == 2;
+
+    ok (same && !memcmp (b->flow, burst_flows, sizeof (burst_flows)),
+        "flows of bursts");
+    ok (same && b->port[0].end == 4 && b->port[0].mtu == 4096
+            && b->port[0].able.mts == 16000 && b->port[0].now.lanes == 8
+            && b->port[0].could.mts == 32000 && b->port[0].others_bits == 3e9
+            && b->port[0].retries == 7 && b->port[0].errors == 8
+            && b->port[0].order == ORDER_BETTER && b->port[1].bits == 0
+            && isnan (b->port[1].others_bits),
+        "their ports, of which all or nothing is known");
+}
+
 /* What goes with the probes is there again. */
 static void check_controls (const struct samples *s)
 {
@@ -159,6 +191,12 @@ static void test_round_trip (void)
     for (size_t i = 0; i < 2; i++)
         samples_add_node (s, &nodes[i]);
     samples_add_host (s, "gone", false);
+    s->bursts = bursts_create ();
+    s->bursts->left = LEFT_TIME;
+    for (size_t i = 0; i < 2; i++) {
+        bursts_add_flow (s->bursts, &burst_flows[i]);
+        bursts_add_port (s->bursts, &burst_ports[i]);
+    }
     text = written (s, ps);
     ok (strchr (text, '\n') == text + strlen (text) - 1,
         "written on one line");
@@ -170,6 +208,7 @@ static void test_round_trip (void)
     ok (again && again->level == 4 && again->spread == 5,
         "the service level, and who routes adaptively on it");
     check_controls (again);
+    check_bursts (again);
     ok (again && again->sample[2].slow[0] == 17
             && again->sample[2].slow[3] == 2
             && !memcmp (again->sample[0].slow, s->sample[0].slow,
@@ -237,6 +276,20 @@ static void test_round_trip (void)
 #define WAYS(there, back) "\"probes\":[" PROBE ("\"k1\"", "\"k2\"", \
     "\"k1\"", "5", "0", RTT ("1", "3") ",\"way_ns\":{\"there\":" there \
     ",\"back\":" back "}") "]" TAIL
+
+#define BURSTS(left, flows, ports) NEW ("2") NODES "\"probes\":[" GOOD \
+    "],\"bursts\":{\"left\":" left ",\"flows\":[" flows "],\"ports\":[" \
+    ports "]}" TAIL
+#define BURST(a, b, round, there, back) "{\"a\":\"" a "\",\"b\":\"" b \
+    "\",\"round\":" round "," there "," back "}"
+#define BURST_WAY(way, kept, best, worst) "\"" way "_kept\":" kept ",\"" way \
+    "_lost\":1,\"" way "_best\":" best ",\"" way "_worst\":" worst
+#define BURST_PORT(bits, mtu, now, others, order) "{\"end\":\"k1\",\"bits\":" \
+    bits ",\"mtu\":" mtu ",\"able_lanes\":0,\"able_mts\":0,\"now_lanes\":" now \
+    ",\"now_mts\":0,\"could_lanes\":0,\"could_mts\":0,\"others_bits\":" \
+    others ",\"retries\":0,\"errors\":0,\"order\":" order "}"
+#define THERE BURST_WAY ("there", "1", "2e9", "1e9")
+#define BACK BURST_WAY ("back", "1", "2e9", "1e9")
 
 static const struct {
     const char *what;
@@ -391,6 +444,61 @@ static const struct {
     { "ways that are a list",
       NEW ("2") NODES "\"probes\":[" PROBE ("\"k1\"", "\"k2\"", "\"k1\"",
       "5", "0", RTT ("1", "3") ",\"way_ns\":[1,2]") "]" TAIL, 0 },
+    { "bursts, but none", BURSTS ("1", "", ""), 1 },
+    { "bursts of a pair",
+      BURSTS ("0", BURST ("k1", "k2", "0", THERE, BACK),
+              BURST_PORT ("1e11", "4096", "16", "null", "2")), 1 },
+    { "bursts of whom no probe knows",
+      BURSTS ("0", BURST ("k1", "k3", "0", THERE, BACK), ""), 1 },
+    { "bursts of nobody",
+      BURSTS ("0", BURST ("k1", "x9", "0", THERE, BACK), ""), 0 },
+    { "bursts before the beginning",
+      BURSTS ("0", BURST ("k1", "k2", "-1", THERE, BACK), ""), 0 },
+    { "bursts that are a list",
+      NEW ("2") NODES "\"probes\":[" GOOD "],\"bursts\":[]" TAIL, 0 },
+    { "bursts without flows",
+      NEW ("2") NODES "\"probes\":[" GOOD "],\"bursts\":{\"left\":0}" TAIL, 0 },
+    { "bursts left out for a reason that there is not",
+      BURSTS ("64", "", ""), 0 },
+    { "a burst that is a number", BURSTS ("0", "7", ""), 0 },
+    { "a loopback of two ways",
+      BURSTS ("0", BURST ("k1", "k1", "0", THERE, BACK), ""), 0 },
+    { "a loopback of bursts",
+      BURSTS ("0", BURST ("k1", "k1", "0", THERE,
+                          BURST_WAY ("back", "0", "0", "0")), ""), 1 },
+    { "a worst burst above the best",
+      BURSTS ("0", BURST ("k1", "k2", "0",
+                          BURST_WAY ("there", "2", "1e9", "2e9"), BACK), ""),
+      0 },
+    { "a rate of no bursts",
+      BURSTS ("0", BURST ("k1", "k2", "0",
+                          BURST_WAY ("there", "0", "1e9", "1e9"), BACK), ""),
+      0 },
+    { "a rate that is not known",
+      BURSTS ("0", BURST ("k1", "k2", "0",
+                          BURST_WAY ("there", "1", "null", "1e9"), BACK), ""),
+      0 },
+    { "a rate beyond all rates",
+      BURSTS ("0", BURST ("k1", "k2", "0",
+                          BURST_WAY ("there", "1", "1e16", "1e9"), BACK), ""),
+      0 },
+    { "a negative rate",
+      BURSTS ("0", BURST ("k1", "k2", "0",
+                          BURST_WAY ("there", "1", "1e9", "-1"), BACK), ""),
+      0 },
+    { "a port twice",
+      BURSTS ("0", "", BURST_PORT ("0", "0", "0", "0", "0") ","
+                       BURST_PORT ("0", "0", "0", "0", "0")), 0 },
+    { "a port whose rate is null",
+      BURSTS ("0", "", BURST_PORT ("null", "0", "0", "0", "0")), 0 },
+    { "a port with an MTU beyond all",
+      BURSTS ("0", "", BURST_PORT ("0", "65537", "0", "0", "0")), 0 },
+    { "a port with too many lanes",
+      BURSTS ("0", "", BURST_PORT ("0", "0", "256", "0", "0")), 0 },
+    { "a port with others' traffic that is text",
+      BURSTS ("0", "", BURST_PORT ("0", "0", "0", "\"1\"", "0")), 0 },
+    { "a port in an order that there is not",
+      BURSTS ("0", "", BURST_PORT ("0", "0", "0", "0", "3")), 0 },
     { "a nonce that is not hex",
       "{\"kind\":\"samples\",\"version\":2,\"fabric\":\"table\",\"job\":1,"
       "\"step\":0,\"nonce\":\"../x\"," NODES "\"probes\":[]" TAIL, 0 },
