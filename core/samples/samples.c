@@ -702,7 +702,7 @@ static int read_item (struct reader *r, int which, const json_t *from,
         if (read_samples_fields (r, burst_port_fields, from, where, &port) < 0)
             return -1;
         if (isnan (port.bits))
-            return error_input (r->err, "%s.bits: missing", where);
+            return error_input (r->err, "%s: its rates do not fit", where);
         bursts_add_port (s->bursts, &port);
         return 0;
     default:
