@@ -66,15 +66,23 @@ static void read_address (int dir, const char *device, char *address)
         text_clean (strcpy (address, name + 1));
 }
 
+/* The device's directory: a virtual function has no link of its own. */
+static const char *find_pcie_device (int dir)
+{
+    return faccessat (dir, "device/physfn", F_OK, 0) == 0 ? "device/physfn"
+                                                          : "device";
+}
+
 /* Above a device stands the port that its link leads to; above that, inside a
  * switch, the switch's port to the next link, or the root.
  */
 void pcie_read (int dir, struct pcie *path)
 {
-    char lower[LINKS_MAX * 6 + 16] = "device", upper[sizeof (lower)];
+    char lower[LINKS_MAX * 6 + 16], upper[sizeof (lower)];
     struct pcie_rate able, other, now;
 
     memset (path, 0, sizeof (*path));
+    strcpy (lower, find_pcie_device (dir));
     for (int i = 0; i < LINKS_MAX; i++) {
         snprintf (upper, sizeof (upper), "%.*s/..", (int)sizeof (upper) - 4,
                   lower);
@@ -97,4 +105,36 @@ void pcie_read (int dir, struct pcie *path)
         snprintf (lower, sizeof (lower), "%.*s/..", (int)sizeof (lower) - 4,
                   upper);
     }
+}
+
+/* The last line of the file is "TOTAL_ERR_COR 3". */
+bool pcie_errors (int dir, uint64_t *count)
+{
+    static const char total[] = "\nTOTAL_ERR_COR ";
+    const char *device = find_pcie_device (dir), *at;
+    char path[64], text[4096];
+    bool known = false;
+    uint64_t errors;
+    ssize_t n;
+    int fd;
+
+    *count = 0;
+    for (int up = 0; up < 2; up++) {
+        snprintf (path, sizeof (path), "%s%s/aer_dev_correctable", device,
+                  up ? "/.." : "");
+        if ((fd = openat (dir, path, O_RDONLY | O_NOCTTY | O_CLOEXEC)) < 0)
+            continue;
+        n = read (fd, text, sizeof (text) - 1);
+        close (fd);
+        text[n > 0 ? n : 0] = '\0';
+        if (!(at = strstr (text, total)))
+            continue;
+        at += strlen (total);
+        text[at - text + (ptrdiff_t)strcspn (at, "\n")] = '\0';
+        if (text_u64 (at, 0, INT64_MAX, &errors) < 0)
+            continue;
+        *count += errors;
+        known = true;
+    }
+    return known;
 }

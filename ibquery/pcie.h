@@ -12,23 +12,31 @@
 #ifndef IBQUERY_PCIE_H
 #define IBQUERY_PCIE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "util/pcie.h"
 
 enum { PCIE_ADDRESS = 16 };
 
 struct pcie {
-    struct pcie_rate able; /* of the path; 0 lanes: nothing is known */
-    struct pcie_rate now;  /* of the link of the path that runs slowest */
-    struct pcie_rate could; /* ... at which it is able to run */
+    struct pcie_rate able;      /* of the path; 0 lanes: nothing is known */
+    struct pcie_rate now;       /* of the link of the path that runs slowest */
+    struct pcie_rate could;     /* ... at which it is able to run */
     char address[PCIE_ADDRESS]; /* of that link's lower end, "0000:3b:00.0";
                                    "": it is the adapter's own */
 };
 
 /* Read the path of a device, whose directory in sysfs is open as `dir` and has
- * a link "device". Unexpected values, as those of virtual functions, count as
- * not known, and so do links of which an end is not shown, as in virtual
- * machines.
+ * a link "device"; of a virtual function, that of its adapter, if it is shown.
+ * Unexpected values count as not known, and so do links of which an end is not
+ * shown, as in virtual machines.
  */
 void pcie_read (int dir, struct pcie *path);
+
+/* The errors that both ends of the device's own link have corrected so far. False
+ * if neither counts them.
+ */
+bool pcie_errors (int dir, uint64_t *count);
 
 #endif /* IBQUERY_PCIE_H */

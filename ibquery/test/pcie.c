@@ -55,6 +55,20 @@ static const struct path_case {
       "", "", "", "" },
 };
 
+/* Make the class device of a PCI device below root, and open it. */
+static int open_class_device (const char *root, const char *device)
+{
+    char path[320], file[400];
+
+    sysfs_put (root, "mlx5_0/node_guid", "\n");
+    snprintf (path, sizeof (path), "../%.250s", device);
+    snprintf (file, sizeof (file), "%s/mlx5_0/device", root);
+    if (symlink (path, file) < 0)
+        return -1;
+    snprintf (file, sizeof (file), "%s/mlx5_0", root);
+    return open (file, O_RDONLY | O_DIRECTORY);
+}
+
 /* Make the tree, each device below the next; open the adapter's class device. */
 static int make_path (const struct path_case *c, const char *root)
 {
@@ -80,13 +94,72 @@ static int make_path (const struct path_case *c, const char *root)
             sysfs_put (root, file, text);
         }
     }
-    sysfs_put (root, "mlx5_0/node_guid", "\n");
-    snprintf (path, sizeof (path), "../%.250s", dir);
-    snprintf (file, sizeof (file), "%s/mlx5_0/device", root);
-    if (symlink (path, file) < 0)
-        return -1;
-    snprintf (file, sizeof (file), "%s/mlx5_0", root);
-    return open (file, O_RDONLY | O_DIRECTORY);
+    return open_class_device (root, dir);
+}
+
+/* Its adapter, which stands beside it, has what it lacks. */
+static void test_virtual (void)
+{
+    struct path_case c = { .device = { { "8 16 GT/s", "16 16 GT/s" },
+                                       { "8 16 GT/s", "16 16 GT/s" } } };
+    struct pcie p;
+    int dir = make_path (&c, "vf");
+
+    close (dir);
+    sysfs_put ("vf", "pci/0000:0c:00.0/0000:0b:00.1/current_link_speed",
+               "Unknown\n");
+    if (symlink ("../0000:0b:00.0", "vf/pci/0000:0c:00.0/0000:0b:00.1/physfn")
+            < 0
+        || unlink ("vf/mlx5_0/device") < 0)
+        exit (1);
+    dir = open_class_device ("vf", "pci/0000:0c:00.0/0000:0b:00.1");
+    pcie_read (dir, &p);
+    ok (dir >= 0 && p.now.lanes == 8 && p.could.lanes == 16
+            && p.able.mts == 16000,
+        "a virtual function has its adapter's path");
+    close (dir);
+}
+
+static void test_errors (void)
+{
+    static const struct errors_case {
+        const char *device, *above; /* what they show; NULL: nothing */
+        bool known;
+        uint64_t count;
+        const char *name;
+    } c[] = {
+        { "RxErr 5\nBadTLP 2\nTOTAL_ERR_COR 7\n", "RxErr 0\nTOTAL_ERR_COR 30\n",
+          true, 37, "both ends count" },
+        { NULL, "RxErr 4\nTOTAL_ERR_COR 4\n", true, 4, "only the slot does" },
+        { "RxErr 0\nTOTAL_ERR_COR 0\n", NULL, true, 0, "none so far" },
+        { NULL, NULL, false, 0, "nothing is shown" },
+        { "RxErr 5\nTOTAL_ERR_COR -7\n", "TOTAL_ERR_COR\n", false, 0,
+          "no numbers" },
+    };
+    uint64_t count;
+    char root[24];
+    bool known;
+
+    for (size_t i = 0; i < sizeof (c) / sizeof (c[0]); i++) {
+        int dir;
+
+        snprintf (root, sizeof (root), "errors%zu", i);
+        sysfs_put (root, "pci/0000:0c:00.0/0000:0b:00.0/vendor", "\n");
+        if (c[i].device)
+            sysfs_put (root,
+                       "pci/0000:0c:00.0/0000:0b:00.0/"
+                       "aer_dev_correctable",
+                       c[i].device);
+        if (c[i].above)
+            sysfs_put (root, "pci/0000:0c:00.0/aer_dev_correctable",
+                       c[i].above);
+        dir = open_class_device (root, "pci/0000:0c:00.0/0000:0b:00.0");
+        known = pcie_errors (dir, &count);
+        ok (dir >= 0 && known == c[i].known && count == c[i].count,
+            "corrected errors, %s: %s %ju", c[i].name, known ? "known" : "not",
+            (uintmax_t)count);
+        close (dir);
+    }
 }
 
 static const char *shown (const struct pcie_rate *r, char buf[PCIE_TEXT])
@@ -116,6 +189,8 @@ int main (void)
         ok (!strcmp (p.address, c->address), "... where: %s", p.address);
         close (dir);
     }
+    test_virtual ();
+    test_errors ();
     ok (fabs (pcie_bits (&(struct pcie_rate){ 16, 16000 }) / 252.06e9 - 1)
             < 1e-3
             && fabs (pcie_bits (&(struct pcie_rate){ 8, 5000 }) / 32e9 - 1)
