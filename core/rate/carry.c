@@ -14,9 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/rate/across.h"
 #include "core/linear/stats.h"
+#include "core/paths/multipath.h"
+#include "core/rate/across.h"
 #include "util/alloc.h"
+#include "util/sort.h"
 
 /*
  * Fair rates
@@ -94,6 +96,182 @@ void fair_rates (const struct csr *flows, const double *link_rate,
     free (level);
     free (growing);
     free (heap);
+}
+
+/*
+ * Bursts
+ */
+
+/* Limits of a round's flows, numbered as they occur. After the network's arcs
+ * come two for each port: what it sends, and what it receives.
+ */
+struct burst_limits {
+    const struct bursts *b;
+    const struct pathset *ps;
+    const double *arc_bits;
+    const struct burst_port **port; /* [nports] */
+    uint32_t *number;   /* [2 * nlinks + 2 * nports] from 1; 0: not in it */
+    uint32_t *used;     /* what has a number, */
+    double *bits;       /* and its rate, both directions as one link's */
+    size_t n;
+    struct csr flows;   /* directions of flows */
+    size_t room;        /* for so many limits in flows.v */
+};
+
+static double known_bits (double bits)
+{
+    return bits > 0 ? bits : HUGE_VAL;
+}
+
+/* Of what a packet has on the wire, what is payload. */
+static double payload_share (const struct burst_port *p, double bits)
+{
+    return p && p->bits > 0 ? burst_port_bits (p) / p->bits * bits : bits;
+}
+
+static double burst_limit_bits (const struct burst_limits *w, uint32_t limit)
+{
+    const struct network *net = pathset_network (w->ps);
+    size_t narcs = 2 * net->nlinks;
+    const struct burst_port *p;
+
+    if (limit < narcs) {
+        uint32_t link = arc_link (limit);
+        double cables = net->multi && net->multi->cables[link] > 0
+                            ? net->multi->cables[link]
+                            : 1;
+
+        return cables
+               * known_bits (w->arc_bits ? w->arc_bits[limit]
+                                         : net->link[link].rate);
+    }
+    p = w->port[(limit - narcs) / 2];
+    return p ? fmin (known_bits (p->bits),
+                     burst_pcie_bits (&p->able) / payload_share (p, 1))
+             : HUGE_VAL;
+}
+
+/* Add a limit to the last direction. */
+static void add_burst_limit (struct burst_limits *w, uint32_t limit)
+{
+    uint32_t *number = &w->number[limit];
+    double bits = burst_limit_bits (w, limit);
+
+    if (bits == HUGE_VAL)
+        return;
+    if (*number == 0) {
+        w->used = xgrow (w->used, w->n, sizeof (*w->used));
+        w->bits = xgrow (w->bits, w->n, sizeof (*w->bits));
+        w->used[w->n] = limit;
+        w->bits[w->n++] = bits;
+        *number = w->n;
+    }
+    w->flows.v[w->flows.start[w->flows.n]++] = 2 * (*number - 1);
+}
+
+static int add_burst_way (struct burst_limits *w, uint32_t a, uint32_t b,
+                          struct error *err)
+{
+    uint32_t ends = 2 * pathset_network (w->ps)->nlinks, arc[PATH_MAX_HOPS];
+    size_t *at = &w->flows.start[++w->flows.n];
+    int n = a == b ? 0 : pathset_walk (w->ps, a, b, arc, err);
+
+    if (n < 0)
+        return -1;
+    *at = at[-1];
+    add_burst_limit (w, ends + 2 * pathset_port (w->ps, a));
+    for (int i = 0; i < n; i++)
+        add_burst_limit (w, arc[i]);
+    add_burst_limit (w, ends + 2 * pathset_port (w->ps, b) + 1);
+    return 0;
+}
+
+/* The flows of a round: n keys, whose lower halves are their numbers. */
+static int expect_burst_round (struct burst_limits *w, const uint64_t *key,
+                               size_t n, double (*rate)[2], struct error *err)
+{
+    double *fair = xarray (2 * n, sizeof (*fair));
+    size_t size = 2 * n * (PATH_MAX_HOPS + 2), way = 0;
+    int rc = 0;
+
+    if (size > w->room) {
+        w->flows.v = xrealloc (w->flows.v, size, sizeof (*w->flows.v));
+        w->flows.start = xrealloc (w->flows.start, 2 * n + 1,
+                                   sizeof (*w->flows.start));
+        w->room = size;
+    }
+    w->flows.n = w->flows.start[0] = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct burst_flow *f = &w->b->flow[(uint32_t)key[i]];
+
+        if ((rc = add_burst_way (w, f->a, f->b, err)) == 0 && f->a != f->b)
+            rc = add_burst_way (w, f->b, f->a, err);
+    }
+    if (rc == 0)
+        fair_rates (&w->flows, w->bits, w->n, fair);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct burst_flow *f = &w->b->flow[(uint32_t)key[i]];
+        const struct burst_port *a = w->port[pathset_port (w->ps, f->a)];
+        const struct burst_port *b = w->port[pathset_port (w->ps, f->b)];
+        double *of = rate[(uint32_t)key[i]];
+
+        of[0] = fair[way++];
+        of[1] = f->a == f->b ? of[0] : fair[way++];
+        for (int k = 0; k < 2; k++)
+            of[k] = fmin (payload_share (a, of[k]), payload_share (b, of[k]));
+    }
+    while (w->n > 0)
+        w->number[w->used[--w->n]] = 0;
+    free (fair);
+    return rc;
+}
+
+static int sort_burst_flows (const struct bursts *b, const struct pathset *ps,
+                             uint64_t *key, struct error *err)
+{
+    for (size_t i = 0; i < b->nflows; i++) {
+        const struct burst_flow *f = &b->flow[i];
+
+        if (f->a >= pathset_size (ps) || f->b >= pathset_size (ps))
+            return error_input (err, "endpoint %u is not in the plan",
+                                f->a >= pathset_size (ps) ? f->a : f->b);
+        key[i] = (uint64_t)f->round << 32 | i;
+    }
+    qsort (key, b->nflows, sizeof (*key), compare_u64);
+    return 0;
+}
+
+int bursts_expected (const struct bursts *b, const struct pathset *ps,
+                     const double *arc_bits, double (*rate)[2],
+                     struct error *err)
+{
+    size_t nports = pathset_ports (ps);
+    struct burst_limits w = {
+        .b = b,
+        .ps = ps,
+        .arc_bits = arc_bits,
+        .port = xcalloc (nports, sizeof (*w.port)),
+        .number = xcalloc (2 * (pathset_network (ps)->nlinks + nports),
+                           sizeof (*w.number)),
+    };
+    uint64_t *key = xarray (b->nflows, sizeof (*key));
+    int rc = sort_burst_flows (b, ps, key, err);
+
+    for (size_t i = 0; i < b->nports; i++)
+        if (b->port[i].end < pathset_size (ps))
+            w.port[pathset_port (ps, b->port[i].end)] = &b->port[i];
+    for (size_t i = 0, from; i < b->nflows && rc == 0;) {
+        for (from = i; i < b->nflows && key[i] >> 32 == key[from] >> 32; i++)
+            ;
+        rc = expect_burst_round (&w, key + from, i - from, rate, err);
+    }
+    csr_clear (&w.flows);
+    free (w.port);
+    free (w.number);
+    free (w.used);
+    free (w.bits);
+    free (key);
+    return rc;
 }
 
 /*

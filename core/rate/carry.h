@@ -19,6 +19,7 @@
 
 #include "core/paths/paths.h"
 #include "core/plan/plan.h"
+#include "core/samples/bursts.h"
 #include "util/csr.h"
 #include "util/error.h"
 
@@ -34,6 +35,21 @@
  */
 void fair_rates (const struct csr *flows, const double *link_rate,
                  size_t nlinks, double *rate);
+
+/* What each direction of each flow of some bursts should get: the fair rates of
+ * those of its round, in bits of payload per second. Limits are the arcs of its
+ * path, each end's port, and each end's PCIe path as far as it is able, as the
+ * bursts have them. A packet's payload is the lesser of both ends' MTU. A
+ * loopback is limited by its end alone.
+ *
+ * arc_bits[2 * nlinks]: the data rates of arcs; NULL: nominal. 0 is not known,
+ * and no limit; of a bundle (multipath.h) it is that of one cable. rate[nflows]
+ * gets HUGE_VAL if nothing that limits it is known. Cost: about that of walking
+ * the flows' paths. Return 0, or -1 with err.
+ */
+int bursts_expected (const struct bursts *b, const struct pathset *ps,
+                     const double *arc_bits, double (*rate)[2],
+                     struct error *err);
 
 /* The flows of a plan: of each round, the arcs that each of its flows crosses,
  * there and back. Those with measured[] NAN, in the order of the plan, cross

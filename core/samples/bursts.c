@@ -52,5 +52,7 @@ double burst_port_bits (const struct burst_port *p)
 
 double burst_pcie_bits (const struct pcie_rate *rate)
 {
-    return rate->lanes > 0 ? pcie_usable (rate, PCIE_PAYLOAD) : HUGE_VAL;
+    double bits = pcie_usable (rate, PCIE_PAYLOAD);
+
+    return bits > 0 ? bits : HUGE_VAL;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Max-min fair rates: by hand, and by what they are defined by. */
+/* Max-min fair rates: by hand, and by what they are defined by; and what bursts
+ * should carry by them.
+ */
 #include "config.h"
 #include "core/rate/carry.h"
 
 #include <math.h>
 #include <stdbool.h>
 
+#include "core/test/tablenet.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 
@@ -116,8 +119,92 @@ static void by_definition (void)
     ok (good == 500, "%d of 500 draws are fair by definition", good);
 }
 
+#define GB 1e9
+
+/* Two hosts each (0 and 1, 2 and 3) on two switches, 400 Gb/s everywhere; link 4
+ * joins the switches. Both pairs across it at once.
+ */
+static const struct burst_row {
+    const char *what;
+    struct burst_port port; /* of endpoint 0; bits 0: not known */
+    double there; /* of the arc of link 4 from 0 to 2, if not nominal */
+    bool apart;   /* the pairs in rounds of their own */
+    double rate[2][2];
+} bursts[] = {
+    { "two share a cable", { 0 }, 0, false,
+      { { 200, 200 }, { 200, 200 } } },
+    { "each alone", { 0 }, 0, true, { { 400, 400 }, { 400, 400 } } },
+    { "PCIe is less than a share", { .able = { 8, 16000 } }, 0, false,
+      { { 113, 113 }, { 287, 287 } } },
+    { "a port at half", { .bits = 100 * GB }, 0, false,
+      { { 100, 100 }, { 300, 300 } } },
+    { "what packets have besides payload",
+      { .bits = 200 * GB, .mtu = 4096 }, 0, true,
+      { { 198.74, 198.74 }, { 400, 400 } } },
+    { "one direction of the cable", { 0 }, 150 * GB, false,
+      { { 75, 200 }, { 75, 200 } } },
+};
+
+static bool is_rate (double got, double want)
+{
+    bool is = fabs (got - want * GB) < .5 * GB;
+
+    if (!is)
+        diag ("%.2f Gb/s, not %g", got / GB, want);
+    return is;
+}
+
+static void test_bursts (void)
+{
+    struct tablenet *t = tablenet_two_stars (2, 2, 1, 0);
+    struct pathset *ps;
+    struct bursts *b;
+    double rate[3][2], arc[10];
+    struct error err;
+
+    for (size_t l = 0; l < 5; l++)
+        t->info[l].rate = 400 * GB;
+    ps = tablenet_pathset (t, NULL, 0);
+    for (size_t i = 0; i < sizeof (bursts) / sizeof (bursts[0]); i++) {
+        const struct burst_row *row = &bursts[i];
+        bool good;
+
+        b = bursts_create ();
+        for (uint32_t k = 0; k < 2; k++)
+            bursts_add_flow (b, &(struct burst_flow){
+                                    k, k + 2, row->apart ? k : 7, { { 0 } } });
+        bursts_add_port (b, &row->port);
+        for (size_t x = 0; x < 10; x++)
+            arc[x] = 400 * GB;
+        arc[8] = row->there;
+        good = bursts_expected (b, ps, row->there > 0 ? arc : NULL, rate,
+                                &err) == 0;
+        for (int k = 0; k < 4; k++)
+            good &= is_rate (rate[k / 2][k % 2], row->rate[k / 2][k % 2]);
+        ok (good, "%s", row->what);
+        bursts_destroy (b);
+    }
+
+    b = bursts_create ();
+    bursts_add_flow (b, &(struct burst_flow){ 0, 0, 3, { { 0 } } });
+    bursts_add_flow (b, &(struct burst_flow){ 1, 1, 0, { { 0 } } });
+    bursts_add_flow (b, &(struct burst_flow){ 0, 1, 1, { { 0 } } });
+    bursts_add_port (b, &(struct burst_port){ .able = { 16, 16000 } });
+    ok (bursts_expected (b, ps, NULL, rate, &err) == 0
+            && is_rate (rate[0][0], 226) && rate[1][0] == HUGE_VAL
+            && is_rate (rate[2][1], 226),
+        "a loopback gets what PCIe lets through, if that is known");
+    b->flow[1].b = 4;
+    ok (bursts_expected (b, ps, NULL, rate, &err) < 0
+            && strstr (err.text, "not in the plan"), "an endpoint too many");
+    bursts_destroy (b);
+    pathset_destroy (ps);
+    tablenet_destroy (t);
+}
+
 int main (void)
 {
+    test_bursts ();
     by_hand ();
     by_definition ();
     return done_testing ();
