@@ -18,7 +18,7 @@
 
 #define MARK "pmm: "
 
-enum { EXCESS_MAX_NS = 1000000000 };
+enum { EXCESS_MAX_NS = 1000000000, GBPS_MAX = 1000000 };
 
 static const char *const kind_names[] = {
     [FINDING_HOST_END] = "host",
@@ -34,7 +34,7 @@ _Static_assert (KINDS == (int)FINDING_KINDS, "each kind has a name");
 /* The facts of an entry, in their order. */
 static const struct comment_fact {
     const char *key;
-    enum { COUNT, KIND, NAME, LINK_ID, HOST, EXCESS } type;
+    enum { COUNT, KIND, NAME, LINK_ID, HOST, EXCESS, RATE } type;
     size_t offset;
 } facts[] = {
     { "links=", COUNT, offsetof (struct comment, links) },
@@ -46,9 +46,14 @@ static const struct comment_fact {
     { "or=", COUNT, offsetof (struct comment, others) },
     { "node=", HOST, offsetof (struct comment, node) },
     { "excess=", EXCESS, offsetof (struct comment, excess_ns) },
+    { "rate=", RATE, offsetof (struct comment, rate_bits) },
 };
 
 enum { FACTS = sizeof (facts) / sizeof (facts[0]) };
+
+/* without a finding */
+#define NUMBERS_NONE \
+    .excess_ns = NAN, .rate_bits = NAN, .rate_expected_bits = NAN
 
 static const char loses[] = "loses", delays[] = "delays";
 
@@ -98,6 +103,13 @@ static void set_finding (struct comment *c, const struct finding *x,
     c->kind = x->kind;
     c->excess_ns = x->excess_ns;
     c->delays = x->basis == BASIS_SLOW;
+    c->carries = x->basis == BASIS_RATE;
+    if (c->carries)
+        c->excess_ns = NAN;
+    if (finding_has_rate (x)) {
+        c->rate_bits = x->rate_bits;
+        c->rate_expected_bits = x->rate_expected_bits;
+    }
     c->others = finding_others (x);
     if (finding_is_of_switch (x)) {
         const struct switch_info *sw = &fabric_network (f)->sw[x->sw[0]];
@@ -129,7 +141,7 @@ void comment_of_audit (struct comment *c, int64_t audit,
         .audit = audit,
         .links = v->links,
         .rounds = v->rounds,
-        .excess_ns = NAN,
+        NUMBERS_NONE,
     };
     if (found) {
         set_text (c, text);
@@ -166,9 +178,16 @@ static void add_facts (const struct comment *c, char *buf, size_t size)
         else if (facts[i].type == KIND)
             p += snprintf (p, end - p, "%s%s%s", between, key,
                            kind_names[c->kind]);
+        else if (facts[i].type == RATE) {
+            if (c->rate_expected_bits > 0)
+                p += snprintf (p, end - p, "%s%s%.4g/%.4g", between, key,
+                               c->rate_bits / 1e9, c->rate_expected_bits / 1e9);
+        }
         else if (facts[i].type != EXCESS && *at
                  && (audit || facts[i].type != NAME))
             p += snprintf (p, end - p, "%s%s%s", between, key, at);
+        else if (facts[i].type == EXCESS && isnan (c->excess_ns) && c->carries)
+            continue;
         else if (facts[i].type == EXCESS && isnan (c->excess_ns))
             p += snprintf (p, end - p, "%s%s%s", between, key,
                            c->delays ? delays : loses);
@@ -185,7 +204,7 @@ static void add_facts (const struct comment *c, char *buf, size_t size)
 void comment_facts (const struct verdict *v, const struct fabric *f, char *buf,
                     size_t size)
 {
-    struct comment c = { .source = COMMENT_CHECK, .excess_ns = NAN };
+    struct comment c = { .source = COMMENT_CHECK, NUMBERS_NONE };
 
     if (v->nfindings > 0 && !verdict_is_limited (v)) {
         set_finding (&c, v->finding, f);
@@ -246,6 +265,23 @@ static bool parse_comment_status (const char **s, enum verdict_status *status)
     return false;
 }
 
+/* "98.3/197" */
+static bool parse_comment_rate (struct comment *c, const char *value)
+{
+    const char *of = strchr (value, '/');
+    char text[COMMENT_NAME_MAX];
+    double bits, expected;
+
+    snprintf (text, sizeof (text), "%.*s", of ? (int)(of - value) : 0, value);
+    if (!of || text_double (text, 0, GBPS_MAX, &bits) < 0
+        || text_double (of + 1, 0, GBPS_MAX, &expected) < 0)
+        return false;
+    c->carries = isnan (c->excess_ns) && !c->delays;
+    c->rate_bits = bits * 1e9;
+    c->rate_expected_bits = expected * 1e9;
+    return true;
+}
+
 /* A fact. Unknown ones are from a later version: ignore them. */
 static bool set_fact (struct comment *c, const char *word)
 {
@@ -271,7 +307,10 @@ static bool set_fact (struct comment *c, const char *word)
         c->delays = !strcmp (value, delays);
         return c->delays || !strcmp (value, loses)
                || text_double (value + (*value == '+'), -EXCESS_MAX_NS,
-                               EXCESS_MAX_NS, &c->excess_ns) == 0;
+                               EXCESS_MAX_NS, &c->excess_ns)
+                      == 0;
+    case RATE:
+        return parse_comment_rate (c, value);
     case LINK_ID:
         if (!is_link_id (value))
             return false;
@@ -314,8 +353,8 @@ static bool take_facts (struct comment *c, const char *text)
 void comment_of_check (struct comment *c, enum verdict_status status,
                        const char *sentence)
 {
-    const struct comment none = { .source = COMMENT_CHECK, .status = status,
-                                  .excess_ns = NAN };
+    const struct comment none
+        = { .source = COMMENT_CHECK, .status = status, NUMBERS_NONE };
 
     *c = none;
     if (!take_facts (c, sentence))
@@ -345,7 +384,7 @@ static bool parse_comment (const char *s, size_t len, struct comment *c)
         comment_of_check (c, status, rest + strspn (rest, " "));
         return true;
     }
-    *c = (struct comment){ .source = COMMENT_AUDIT, .excess_ns = NAN };
+    *c = (struct comment){ .source = COMMENT_AUDIT, NUMBERS_NONE };
     if (strcmp (word, "audit")
         || !next_comment_word (&rest, word, sizeof (word))
         || text_u64 (word, 1, INT64_MAX, &id) < 0

@@ -13,8 +13,8 @@
  * for people. Programs read the facts in brackets at the end. Those from worst=
  * on are of the worst finding, if there is any: both ends and the id of its
  * likeliest suspect, how many others explain it as well (or=), the node whose
- * host end it is (node=), and the excess, or "loses" or "delays" messages. If
- * the cause is a switch (kind=switch or kind=route), worst= names it and there
+ * host end it is (node=), the excess, or "loses" or "delays" messages, and what
+ * it carries of what was expected, in Gb/s (rate=98/197). If the cause is a switch (kind=switch or kind=route), worst= names it and there
  * is no to=. A check has neither links=, rounds=, worst= nor to=. Names are the
  * fabric's; a byte that is not allowed in a name here, such as the space in
  * "leaf 3", becomes '_'.
@@ -64,6 +64,8 @@ struct comment {
     double excess_ns;            /* NAN: none */
     bool delays;                 /* no excess: it delays messages, rather than
                                     loses them */
+    bool carries;     /* likewise: it carries less than expected */
+    double rate_bits, rate_expected_bits; /* NAN: none */
 
     char text[COMMENT_TEXT_MAX]; /* for people; of a check with its facts */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The file of a verdict. Tables of its keys define the type of each value and its
  * place in memory, for writing and for reading. Facts are written as sentences, and
- * read as what was said.
+ * read as what was said; those of a finding also as they are, if any is to be kept.
  */
 #include "config.h"
 #include "report/report.h"
@@ -25,6 +25,7 @@ enum {
 };
 
 #define NS_MAX 1e12
+#define BITS_MAX 1e15 /* per second, and any number of a fact */
 
 static const char *const loopback_name[] = {
     [LOOPBACK_UNTOLD] = "untold",
@@ -44,8 +45,11 @@ enum verdict_type {
     TEXT,
     FACTS, /* of a finding, as one sentence */
     FACT,  /* of a list, likewise */
+    KEPT,  /* of a finding, as they are */
     NS,
+    BITS,
     NUMBER,
+    RATE,
     FINDING,
 };
 
@@ -62,8 +66,11 @@ static const struct {
     [TEXT] = { sizeof (char *), NULL },
     [FACTS] = { sizeof (struct finding), NULL },
     [FACT] = { sizeof (struct fact), NULL },
+    [KEPT] = { sizeof (struct finding), NULL },
     [NS] = { sizeof (double), NULL },
+    [BITS] = { sizeof (double), NULL },
     [NUMBER] = { sizeof (size_t), NULL },
+    [RATE] = { sizeof (struct verdict_rate), NULL },
     [FINDING] = { sizeof (struct finding), NULL },
 };
 
@@ -91,6 +98,10 @@ static const struct verdict_field finding_fields[] = {
     { "basis", BASIS, .at = F (basis) },
     { "nodes", TEXT, .at = F (node), .count = F (nnodes) },
     { "loopback", LOOPBACK, .at = F (loopback), .optional = true },
+    { "rate_bits", BITS, .at = F (rate_bits), .optional = true },
+    { "rate_expected_bits", BITS, .at = F (rate_expected_bits),
+      .optional = true },
+    { "facts", KEPT, .optional = true },
     { "why", FACTS },
     { .key = NULL },
 };
@@ -107,6 +118,7 @@ static const struct verdict_field verdict_fields[] = {
     { "separable", NUMBER, .at = V (separable) },
     { "measurements", NUMBER, .at = V (probes) },
     { "rounds", NUMBER, .at = V (rounds) },
+    { "rates", RATE, .at = V (rate), .count = V (nrates), .optional = true },
     { .key = NULL },
 };
 
@@ -122,9 +134,45 @@ static json_t *sentence_json (char *text)
     return json;
 }
 
+static json_t *fact_json (const struct fact *fact)
+{
+    json_t *numbers = xcheck (json_array ()), *names = xcheck (json_array ());
+
+    for (int i = 0; i < FACT_NUMBERS; i++)
+        json_add (numbers, number_json (fact->n[i]));
+    for (int i = 0; i < FACT_NAMES; i++)
+        json_add (names,
+                  fact->name[i] ? json_string (fact->name[i]) : json_null ());
+    return json_pack ("{s:s, s:o, s:o}", "kind", fact_kept_name (fact->kind),
+                      "numbers", numbers, "names", names);
+}
+
+/* The facts of a finding, those that are not kept as what was said; none if all
+ * are so.
+ */
+static json_t *facts_json (const struct finding *f)
+{
+    json_t *list = xcheck (json_array ());
+    bool kept = false;
+
+    for (size_t i = 0; i < f->nfacts; i++) {
+        bool as_is = fact_kept_name (f->fact[i].kind) != NULL;
+        char *words = as_is ? NULL : words_fact (&f->fact[i]);
+        struct fact said = fact_said (words);
+
+        json_add (list, fact_json (as_is ? &f->fact[i] : &said));
+        kept |= as_is && f->fact[i].kind != FACT_SAID;
+        free (words);
+    }
+    if (!kept)
+        json_array_clear (list);
+    return list;
+}
+
 static json_t *write_verdict_value (enum verdict_type type, const void *v,
                                     const struct network *net)
 {
+    const struct verdict_rate *rate = v;
     const double *ns = v;
 
     switch (type) {
@@ -143,8 +191,16 @@ static json_t *write_verdict_value (enum verdict_type type, const void *v,
         return sentence_json (words_why (v));
     case FACT:
         return sentence_json (words_fact (v));
+    case KEPT:
+        return facts_json (v);
     case NS:
+    case BITS:
         return number_json (*ns);
+    case RATE:
+        return json_pack (
+            "{s:s, s:i, s:o, s:o}", "link", net->link[rate->arc / 2].id, "way",
+            (int)(rate->arc % 2), "bits", number_json (rate->bits), "expected",
+            number_json (rate->expected));
     case NUMBER:
         return json_integer ((json_int_t) * (const size_t *)v);
     case FINDING:
@@ -219,6 +275,79 @@ static char *read_sentence (const json_t *json, const struct reading *r)
                : NULL;
 }
 
+/* A number up to a limit, NAN for null. */
+static int read_verdict_number (const char *key, const json_t *json, double min,
+                                double max, double *x, struct reading *r)
+{
+    *x = json_is_null (json) ? NAN : json_number_value (json);
+    if (json_is_null (json)
+        || (json_is_number (json) && *x >= min && *x <= max))
+        return 0;
+    return verdict_key_error (r, key, "not a number, or too large a one");
+}
+
+static int read_kept_facts (struct finding *x, const json_t *list,
+                            struct reading *r)
+{
+    json_t *json;
+    size_t i;
+
+    json_array_foreach (list, i, json)
+    {
+        const json_t *numbers = json_object_get (json, "numbers");
+        const json_t *names = json_object_get (json, "names");
+        const char *kind = json_text (json, "kind");
+        struct fact fact = { .kind = 0 };
+
+        while (fact.kind < FACT_KINDS
+               && (!fact_kept_name (fact.kind)
+                   || strcmp (fact_kept_name (fact.kind), kind)))
+            fact.kind++;
+        if (fact.kind == FACT_KINDS)
+            return verdict_key_error (r, "facts",
+                                      "not one of those that are known");
+        for (size_t k = 0; k < FACT_NUMBERS; k++)
+            if (read_verdict_number ("facts", json_array_get (numbers, k), 0,
+                                     BITS_MAX, &fact.n[k], r)
+                < 0)
+                return -1;
+            else if (isnan (fact.n[k]))
+                fact.n[k] = 0;
+        for (size_t k = 0; k < FACT_NAMES; k++) {
+            const json_t *name = json_array_get (names, k);
+
+            if (!json_is_null (name)
+                && !(fact.name[k] = read_sentence (name, r)))
+                return verdict_key_error (r, "facts",
+                                          "not a text, or too long a one");
+        }
+        if (fact.kind == FACT_SAID && !fact.name[0])
+            return verdict_key_error (r, "facts", "nothing was said");
+        finding_add_fact (r->verdict, x, fact);
+    }
+    return 0;
+}
+
+static int read_verdict_rate (struct verdict_rate *rate, const json_t *json,
+                              struct reading *r)
+{
+    const json_t *link = json_object_get (r->links, json_text (json, "link"));
+    int64_t way = json_int (json, "way", -1);
+    const struct verdict *v = r->verdict;
+
+    if (!link || way < 0 || way > 1)
+        return verdict_key_error (r, "rates", "one is not in the fabric");
+    rate->arc = (uint32_t)(2 * json_integer_value (link) + way);
+    if (v->nrates > 1 && rate[-1].arc >= rate->arc)
+        return verdict_key_error (r, "rates", "not in their order");
+    if (read_verdict_number ("rates", json_object_get (json, "bits"), 0,
+                             BITS_MAX, &rate->bits, r)
+        < 0)
+        return -1;
+    return read_verdict_number ("rates", json_object_get (json, "expected"), 0,
+                                BITS_MAX, &rate->expected, r);
+}
+
 static int read_verdict_value (const struct verdict_field *f, void *v,
                                const json_t *json, struct reading *r)
 {
@@ -254,16 +383,17 @@ static int read_verdict_value (const struct verdict_field *f, void *v,
             *(const char **)v = said.name[0];
         else if (f->type == FACT)
             *(struct fact *)v = said;
-        else if (*s)
+        else if (*s && ((struct finding *)v)->nfacts == 0)
             finding_add_fact (r->verdict, v, said);
         return 0;
+    case KEPT:
+        return read_kept_facts (v, json, r);
     case NS:
-        *(double *)v = json_is_null (json) ? NAN : json_number_value (json);
-        if (!json_is_null (json)
-            && (!json_is_number (json) || fabs (*(double *)v) > NS_MAX))
-            return verdict_key_error (r, f->key,
-                                      "not a number, or too large a one");
-        return 0;
+        return read_verdict_number (f->key, json, -NS_MAX, NS_MAX, v, r);
+    case BITS:
+        return read_verdict_number (f->key, json, 0, BITS_MAX, v, r);
+    case RATE:
+        return read_verdict_rate (v, json, r);
     case NUMBER:
         *(size_t *)v = (size_t)json_integer_value (json);
         if (!json_is_integer (json) || *(size_t *)v > NUMBER_MAX)
@@ -316,6 +446,8 @@ static int read_verdict_fields (const json_t *obj,
             rc = read_verdict_list (f, to, json, r);
         else if (json)
             rc = read_verdict_value (f, (char *)to + f->at, json, r);
+        else if (f->type == BITS)
+            *(double *)((char *)to + f->at) = NAN;
         else if (!f->optional)
             rc = verdict_key_error (r, f->key, "missing");
         if (rc < 0)

@@ -55,8 +55,23 @@ static char *join_on (char *text, const char *between, char *more)
     return longer;
 }
 
+/* "h0006 -- s1-0002/3": both ends of a host link; of others as above. */
+static char *both_ends (const struct fabric *f, uint32_t link)
+{
+    const struct fabric_link *l = &f->link[link];
+    const struct link_info *info = &f->link_info[link];
+    bool b_is_host = f->node[f->port[l->b].node].type == NODE_CA;
+    char host[LINK_NAME];
+
+    if (info->kind != LINK_HOST || !info->host)
+        return words_link (f, link);
+    link_name (info, host);
+    return xasprintf ("%s -- %s", host, PORT_NAME (f, b_is_host ? l->a : l->b));
+}
+
 /* Some of the links that may be it: "X", "X or Y", "X, or 3 others". */
-static char *suspect_names (const struct finding *x, const struct fabric *f)
+static char *suspect_names (const struct finding *x, const struct fabric *f,
+                            char *(*name) (const struct fabric *, uint32_t))
 {
     size_t n = x->nsuspects + x->noneway;
     size_t shown = n > NAMED ? 1 : n;
@@ -64,9 +79,9 @@ static char *suspect_names (const struct finding *x, const struct fabric *f)
 
     for (size_t i = 0; i < shown; i++)
         text = join_on (text, ", or ",
-                        words_link (f, i < x->nsuspects
-                                           ? x->suspect[i]
-                                           : x->oneway[i - x->nsuspects]));
+                        name (f, i < x->nsuspects
+                                     ? x->suspect[i]
+                                     : x->oneway[i - x->nsuspects]));
     if (n > shown)
         text = join_on (text, ", or ",
                         xasprintf ("%s", COUNTED (n - shown, "other")));
@@ -91,25 +106,129 @@ static char *node_list (const struct finding *x)
 }
 
 /* "is 1.0 us slow"; "is slow" where it is not known by how much */
-static const char *fault_text (enum finding_basis basis, double excess_ns,
-                               char text[2 * TIME])
+static const char *fault_text (const struct finding *x, char text[2 * TIME])
 {
     char time[TIME];
 
-    if (basis == BASIS_LOSS || basis == BASIS_SLOW)
-        return against[basis];
-    if (isnan (excess_ns))
+    if (x->basis == BASIS_LOSS || x->basis == BASIS_SLOW
+        || x->basis == BASIS_RATE)
+        return against[x->basis];
+    if (isnan (x->excess_ns))
         return "is slow";
-    snprintf (text, 2 * TIME, "is %s slow", time_text (excess_ns, time));
+    snprintf (text, 2 * TIME, "is %s slow", time_text (x->excess_ns, time));
     return text;
+}
+
+/* In Gb/s, two digits or more. */
+static double shown_gbps (double bits)
+{
+    return bits >= 9.95e9 ? round (bits / 1e9)
+           : bits >= 1e9  ? round (bits / 1e8) / 10
+                          : round (bits / 1e7) / 100;
+}
+
+/* "Gen4"; PCIe's generations have these GT/s on each lane */
+static const char *pcie_generation (double gts, char text[TIME])
+{
+    static const double of[] = { 2.5, 5, 8, 16, 32, 64, 128 };
+
+    for (size_t i = 0; i < sizeof (of) / sizeof (*of); i++)
+        if (gts == of[i]) {
+            snprintf (text, TIME, "Gen%zu", i + 1);
+            return text;
+        }
+    snprintf (text, TIME, "%g GT/s", gts);
+    return text;
+}
+
+/* "x8 of x16", "Gen3 x16 of Gen4 x16" */
+static char *pcie_text (const struct fact *pcie)
+{
+    char now[TIME], could[TIME];
+
+    if (pcie->n[1] == pcie->n[3])
+        return xasprintf ("x%.0f of x%.0f", pcie->n[0], pcie->n[2]);
+    return xasprintf ("%s x%.0f of %s x%.0f", pcie_generation (pcie->n[1], now),
+                      pcie->n[0], pcie_generation (pcie->n[3], could),
+                      pcie->n[2]);
+}
+
+/* Whether the adapter's loopback is nearer to what the link carries than to what
+ * was expected.
+ */
+static enum finding_loopback rate_loopback (const struct finding *x)
+{
+    const struct fact *own = finding_fact (x, FACT_RATE_LOOPBACK);
+
+    if (!own)
+        return x->basis == BASIS_RATE ? x->loopback : LOOPBACK_UNTOLD;
+    return 2 * own->n[0] < x->rate_bits + x->rate_expected_bits ? LOOPBACK_SLOW
+                                                                : LOOPBACK_FAST;
+}
+
+/* Whether it is of a host itself, not of its cable. */
+static bool is_of_host (const struct finding *x)
+{
+    return x->kind == FINDING_NODE
+           || (x->kind == FINDING_HOST_END && finding_has_rate (x)
+               && (finding_fact (x, FACT_RATE_PCIE)
+                   || rate_loopback (x) == LOOPBACK_SLOW));
+}
+
+/* "PCIe runs at x8 of x16: 98 of 197 Gb/s, in loopback, too"; of a switch "57 %
+ * of what its ports allow"
+ */
+static char *rate_text (const struct finding *x)
+{
+    const struct fact *pcie = finding_fact (x, FACT_RATE_PCIE);
+    const struct fact *own = finding_fact (x, FACT_RATE_LOOPBACK);
+    const struct fact *from = finding_fact (x, FACT_RATE);
+    enum finding_loopback loopback = rate_loopback (x);
+    char *text, *runs;
+
+    if (x->kind == FINDING_SWITCH)
+        return xasprintf ("%.0f %% of what its ports allow",
+                          100 * x->rate_bits / x->rate_expected_bits);
+    text = xasprintf ("%g of %g Gb/s", shown_gbps (x->rate_bits),
+                      shown_gbps (x->rate_expected_bits));
+    if (finding_fact (x, FACT_RATE_SENT))
+        text = join_on (text, " ", xstrdup ("sent"));
+    else if (finding_fact (x, FACT_RATE_RECEIVED))
+        text = join_on (text, " ", xstrdup ("received"));
+    else if (from && from->name[0])
+        text = join_on (text, " from ", xstrdup (from->name[0]));
+    if (loopback == LOOPBACK_SLOW)
+        text = join_on (text, ", ", xstrdup ("in loopback, too"));
+    else if (own)
+        text = join_on (text, ", loopback ",
+                        xasprintf ("%g", shown_gbps (own->n[0])));
+    if (!pcie)
+        return text;
+    runs = pcie_text (pcie);
+    return join_on (xstrdup ("PCIe runs at "), "", join_on (runs, ": ", text));
+}
+
+/* Append the rate to what is wrong otherwise. */
+static char *with_rate (char *text, const struct finding *x)
+{
+    const char *runs
+        = finding_fact (x, FACT_RATE_PCIE) ? "; " : "; it carries ";
+
+    return finding_has_rate (x) ? join_on (text, runs, rate_text (x)) : text;
 }
 
 static char *of_cable (const struct finding *x, const struct fabric *f)
 {
     size_t n = x->nsuspects + x->noneway;
     bool inside = x->nsuspects > 0 && f->link[x->suspect[0]].internal;
-    char *names = suspect_names (x, f), *text, what[2 * TIME], fault[2 * TIME];
+    bool rate = x->basis == BASIS_RATE && finding_has_rate (x);
+    char *names = suspect_names (x, f, rate ? both_ends : words_link), *text;
+    char what[2 * TIME], fault[2 * TIME];
 
+    if (rate && n <= NAMED) { /* "cable h0006 -- s1-0002/3: 98 of 197 Gb/s" */
+        text = join_on (xstrdup (inside ? "link" : "cable"), " ", names);
+        return join_on (text, ": ", rate_text (x));
+    }
     if (n > NAMED)
         snprintf (what, sizeof (what), "one of %zu cables", n);
     else
@@ -118,33 +237,48 @@ static char *of_cable (const struct finding *x, const struct fabric *f)
     if (x->basis == BASIS_TRAFFIC)
         text = xasprintf ("others' traffic hides %s: %s", what, names);
     else
-        text = xasprintf ("%s %s: %s", what,
-                          fault_text (x->basis, x->excess_ns, fault), names);
+        text = with_rate (
+            xasprintf ("%s %s: %s", what, fault_text (x, fault), names), x);
     free (names);
     return text;
+}
+
+/* "h0006: PCIe runs at ...", "h0006 itself is 1.0 us slow, not its cable" */
+static char *of_host (const struct finding *x, const struct fabric *f)
+{
+    char name[LINK_NAME] = "", fault[2 * TIME];
+    char *nodes, *text;
+
+    if (x->nnodes == 1 && x->nsuspects == 1)
+        link_name (&f->link_info[*x->suspect], name);
+    if (x->basis == BASIS_RATE && finding_has_rate (x))
+        return join_on (*name ? xstrdup (name) : node_list (x), ": ",
+                        rate_text (x));
+    nodes = node_list (x);
+    text = xasprintf ("%s itself %s, not its cable", nodes,
+                      fault_text (x, fault));
+    free (nodes);
+    return with_rate (text, x);
 }
 
 char *words_finding (const struct finding *x, const struct fabric *f)
 {
     const struct network *net = fabric_network (f);
     const char *sw = x->nsw > 0 ? net->sw[x->sw[0]].name : NULL;
-    char fault[2 * TIME], *nodes, *text;
+    char fault[2 * TIME];
 
+    if (x->kind == FINDING_SWITCH && sw && x->basis == BASIS_RATE
+        && finding_has_rate (x))
+        return join_on (xstrdup (sw), ": ", rate_text (x));
     if (x->kind == FINDING_SWITCH && sw)
-        return xasprintf ("switch %s %s", sw,
-                          fault_text (x->basis, x->excess_ns, fault));
+        return with_rate (xasprintf ("switch %s %s", sw, fault_text (x, fault)),
+                          x);
     if (x->kind == FINDING_ROUTE && x->nsw == 1)
         return xasprintf ("messages leave switch %s by another way than the "
                           "tables say", sw);
     if (x->kind == FINDING_ROUTE)
         return xstrdup ("messages take another way than the tables say");
-    if (x->kind != FINDING_NODE)
-        return of_cable (x, f);
-    nodes = node_list (x);
-    text = xasprintf ("%s itself %s, not its cable", nodes,
-                      fault_text (x->basis, x->excess_ns, fault));
-    free (nodes);
-    return text;
+    return is_of_host (x) ? of_host (x, f) : of_cable (x, f);
 }
 
 __attribute__ ((format (printf, 2, 3))) static void
@@ -196,6 +330,37 @@ static void add_host_steps (json_t *steps, const struct finding *x,
                      "kernel");
 }
 
+/* What limits a rate depends on the direction. */
+static void add_rate_steps (json_t *steps, const struct finding *x,
+                            const char *nodes)
+{
+    if (finding_fact (x, FACT_RATE_PCIE))
+        add_step (steps,
+                  "reseat the adapter of %s in its PCIe slot, then try "
+                  "another slot (lspci -vv: LnkSta beside LnkCap)",
+                  nodes);
+    else if (finding_fact (x, FACT_RATE_SENT))
+        add_step (steps,
+                  "look at MaxReadReq of the adapter of %s (lspci "
+                  "-vv): 4096 is usual",
+                  nodes);
+    else if (finding_fact (x, FACT_RATE_RECEIVED))
+        add_step (steps,
+                  "look at %s: PCIe relaxed ordering, the IOMMU "
+                  "(iommu=pt), the adapter's NUMA node",
+                  nodes);
+    else
+        add_step (steps,
+                  "look at the adapter and PCIe slot of %s: width, "
+                  "speed, power (lspci -vv, dmesg); and at its MTU",
+                  nodes);
+    if (finding_fact (x, FACT_RATE_STRICT))
+        add_step (steps,
+                  "it carries more without PCIe relaxed ordering: look "
+                  "at the BIOS of %s",
+                  nodes);
+}
+
 json_t *words_steps (const struct finding *x, const struct fabric *f)
 {
     const struct network *net = fabric_network (f);
@@ -214,12 +379,16 @@ json_t *words_steps (const struct finding *x, const struct fabric *f)
     }
     else if (x->kind == FINDING_SWITCH)
         for (size_t i = 0; i < x->nsw; i++)
-            add_step (steps, "look at switch %s (%s): temperature, firmware, "
-                             "load; all of its cables are slow alike, so it is "
-                             "none of them", net->sw[x->sw[i]].name,
-                      net->sw[x->sw[i]].id);
-    else if (x->kind == FINDING_NODE) {
-        add_host_steps (steps, x, nodes);
+            add_step (steps,
+                      "look at switch %s (%s): temperature, firmware, "
+                      "load; all of its cables are slow alike, so it is "
+                      "none of them",
+                      net->sw[x->sw[i]].name, net->sw[x->sw[i]].id);
+    else if (is_of_host (x)) {
+        if (finding_has_rate (x))
+            add_rate_steps (steps, x, nodes);
+        if (x->basis != BASIS_RATE)
+            add_host_steps (steps, x, nodes);
         add_step (steps, "leave its cable: that is not the cause");
     }
     else {
@@ -227,8 +396,15 @@ json_t *words_steps (const struct finding *x, const struct fabric *f)
             add_step (steps, "read the error counters of the ports: pmm fabric "
                              "check");
         add_cable_steps (steps, x, f);
-        if (x->kind == FINDING_HOST_END)
+        if (x->kind == FINDING_HOST_END && finding_has_rate (x)
+            && rate_loopback (x) != LOOPBACK_FAST)
+            add_rate_steps (steps, x, nodes);
+        if (x->kind == FINDING_HOST_END && x->basis != BASIS_RATE)
             add_host_steps (steps, x, nodes);
+        else if (x->kind == FINDING_HOST_END
+                 && rate_loopback (x) == LOOPBACK_FAST)
+            add_step (steps, "try another port of the switch: the adapter's "
+                             "own loopback carries what it should");
         add_step (steps, "after the repair: pmm ledger rebase %s",
                   x->nsuspects == 1 ? net->link[*x->suspect].id : "CABLE");
     }
@@ -261,9 +437,9 @@ char *words_do (const struct finding *x, const struct fabric *f,
     return text;
 }
 
-char *words_excess (const struct finding *x)
+static char *excess_text (const struct finding *x)
 {
-    if (isnan (x->excess_ns))
+    if (isnan (x->excess_ns) || x->basis == BASIS_RATE)
         return NULL;
     /* that of a route is of round trips, and has either sign */
     if (x->kind == FINDING_ROUTE)
@@ -277,9 +453,22 @@ char *words_excess (const struct finding *x)
                       against[x->basis]);
 }
 
+char *words_excess (const struct finding *x)
+{
+    char *text = excess_text (x);
+
+    if (!finding_has_rate (x))
+        return text;
+    return join_on (text, text ? "; " : "",
+                    xasprintf ("%g of an expected %g Gb/s",
+                               shown_gbps (x->rate_bits),
+                               shown_gbps (x->rate_expected_bits)));
+}
+
 /* What facts are said with. In braces: {0} the first number, {+0} with its sign,
- * {g0} short, {0 link} so many links, {0:was|were} by that number; {a} the first
- * name, {a? from } that if there is a name, {a|none} or else that.
+ * {g0} short, {r0} bits as Gb/s, {G0} GT/s as PCIe's generation, {0 link} so many
+ * links, {0:was|were} by that number; {a} the first name, {a? from } that if there
+ * is a name, {a|none} or else that.
  */
 static const char *const fact_words[FACT_KINDS] = {
     [FACT_SAID] = "{a}",
@@ -358,18 +547,15 @@ static const char *const fact_words[FACT_KINDS] = {
     [FACT_RATE_BEFORE] = "; in the baseline {r0} Gb/s",
     [FACT_RATE_LOOPBACK] = "; its loopback, which crosses no cable, {r0} Gb/s",
     [FACT_RATE_PCIE]
-        = "; PCIe runs at {g1} GT/s x{0} of {g3} GT/s x{2}, which carries "
-          "{r4} Gb/s",
+    = "; PCIe runs at {G1} x{0} of {G3} x{2}, which carries {r4} Gb/s",
     [FACT_RATE_STRICT] = "; better without relaxed ordering",
     [FACT_RATE_RETRIES] = "; its adapter counted {0 retransmission} meanwhile",
     [FACT_RATE_ERRORS] = "; PCIe corrected {0 error} meanwhile",
     [FACT_RATE_AT_TIMES] = "; at times {r0} Gb/s",
     [FACT_RATE_LOST] = "; {0} of {1 burst} did not arrive in time",
 
-    [FACT_RATE_SLOT]
-        = "the slot of {a} allows {g1} GT/s x{0}: {r2} of {r3} Gb/s",
-    [FACT_RATE_ALIKE]
-        = "{a}: most carry {r1} of {r2} Gb/s: {0 host} alike",
+    [FACT_RATE_SLOT] = "{a}: its slot allows {G1} x{0}: {r2} of {r3} Gb/s",
+    [FACT_RATE_ALIKE] = "{a}: most carry {r1} of {r2} Gb/s: {0 host} alike",
     [FACT_RATE_FILLED]
         = "{0} of {2 cable} between switches could be filled to {1} % at most",
     [FACT_RATE_UNTOLD]
@@ -500,10 +686,14 @@ static void print_fact_field (const struct fact *x, const char *of,
         print_fact_name (x->name[*of - 'a'], of + 1, end, fp);
         return;
     }
+    if (*of == 'G') {
+        fputs (pcie_generation (x->n[of[1] - '0'], noun), fp);
+        return;
+    }
     of += *of == '+' || *of == 'g' || rate;
     n = x->n[*of++ - '0'];
-    if (rate) /* three digits, of Gb/s */
-        n = n >= 100e9 ? round (n / 1e9) : round (n / 1e8) / 10;
+    if (rate)
+        n = shown_gbps (n);
     if (*of == ' ') {
         snprintf (noun, sizeof (noun), "%.*s", (int)(end - of - 1), of + 1);
         fputs (COUNTED ((size_t)n, noun), fp);
@@ -572,6 +762,15 @@ static char *measured_text (const struct verdict *v)
                                         : 100));
 }
 
+static size_t rated_links (const struct verdict *v)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->nrates; i++)
+        n += i == 0 || v->rate[i].arc / 2 != v->rate[i - 1].arc / 2;
+    return n;
+}
+
 char *words_resolved (const struct verdict *v)
 {
     double share = floor (100.0 * (double)v->separable / (double)v->links);
@@ -582,6 +781,9 @@ char *words_resolved (const struct verdict *v)
     text = xasprintf ("%s of %s by %s in %s", COUNTED (v->links, "link"),
                       COUNTED (v->nodes, "node"), COUNTED (v->probes, "probe"),
                       COUNTED (v->rounds, "round"));
+    if (v->nrates > 0)
+        text = join_on (text, ", rates of ",
+                        xasprintf ("%s", COUNTED (rated_links (v), "link")));
     if (v->links == 0)
         return text;
     if (v->separable > 0)
@@ -614,11 +816,26 @@ char *words_sentence (const struct verdict *v, const struct fabric *f)
 
 char *words_cable (const struct words_drain *d)
 {
-    char fault[2 * TIME];
+    const struct finding *x = &d->of;
+    bool rate = finding_has_rate (x);
+    char *who
+        = xasprintf ("%.63s%s%.32s", d->host, *d->port ? " " : "", d->port),
+        *text, fault[2 * TIME];
 
-    return xasprintf ("%.63s%s%.32s's cable %s: reseat it, then swap it",
-                      d->host, *d->port ? " " : "", d->port,
-                      fault_text (d->basis, d->excess_ns, fault));
+    if (is_of_host (x) && rate)
+        text = join_on (xasprintf ("%s: ", who), "", rate_text (x));
+    else if (rate && x->basis == BASIS_RATE)
+        text = join_on (xasprintf ("%s's cable carries ", who), "",
+                        rate_text (x));
+    else
+        text = with_rate (
+            xasprintf ("%s's cable %s", who, fault_text (x, fault)), x);
+    free (who);
+    return join_on (text, ": ",
+                    xstrdup (!is_of_host (x) ? "reseat it, then swap it"
+                             : finding_fact (x, FACT_RATE_PCIE)
+                                 ? "reseat the adapter in its slot"
+                                 : "look at its adapter and PCIe slot"));
 }
 
 char *words_drain (const struct words_drain *d)
@@ -627,11 +844,12 @@ char *words_drain (const struct words_drain *d)
                           xasprintf ("audit %" PRIu64 ", link %.32s", d->audit,
                                      d->link));
 
-    if (d->basis != BASIS_LOSS)
-        text = join_on (text, ", ", xasprintf ("%+.0f ns", d->excess_ns));
-    if (isfinite (d->expected_ns) && d->basis != BASIS_LOSS)
+    if (d->of.basis == BASIS_LOSS || d->of.basis == BASIS_RATE)
+        return text;
+    text = join_on (text, ", ", xasprintf ("%+.0f ns", d->of.excess_ns));
+    if (isfinite (d->of.expected_ns))
         text = join_on (text, " over its ",
-                        xasprintf ("%.0f ns", d->expected_ns));
+                        xasprintf ("%.0f ns", d->of.expected_ns));
     return text;
 }
 

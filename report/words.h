@@ -35,7 +35,8 @@ char *words_do (const struct finding *x, const struct fabric *f,
 json_t *words_steps (const struct finding *x, const struct fabric *f);
 
 /* What its excess is against: "slower than in the baseline"; and all of it:
- * "+1003 ns (+-14) over an expected 431 ns, slower than ...", NULL if it has none.
+ * "+1003 ns (+-14) over an expected 431 ns, slower than ...", "98 of an expected
+ * 197 Gb/s"; NULL if it has none.
  */
 const char *words_against (enum finding_basis basis);
 char *words_excess (const struct finding *x);
@@ -64,8 +65,7 @@ char *words_resolved (const struct verdict *v);
  */
 struct words_drain {
     const char *host, *port, *link; /* port: "": not known */
-    enum finding_basis basis;
-    double excess_ns, expected_ns; /* NAN: not known */
+    struct finding of;              /* its kind, basis, numbers and facts */
     uint64_t audit;
 };
 char *words_drain (const struct words_drain *d);

@@ -34,6 +34,28 @@ const char *const finding_basis_names[] = {
     NULL,
 };
 
+/* What says which part of a host is slow, and what to do. */
+static const struct {
+    enum fact_kind kind;
+    const char *name;
+} kept_facts[] = {
+    { FACT_SAID, "said" },
+    { FACT_RATE, "rate" },
+    { FACT_RATE_SENT, "rate sent" },
+    { FACT_RATE_RECEIVED, "rate received" },
+    { FACT_RATE_LOOPBACK, "loopback rate" },
+    { FACT_RATE_PCIE, "pcie" },
+    { FACT_RATE_STRICT, "strict order" },
+};
+
+const char *fact_kept_name (enum fact_kind kind)
+{
+    for (size_t i = 0; i < sizeof (kept_facts) / sizeof (*kept_facts); i++)
+        if (kept_facts[i].kind == kind)
+            return kept_facts[i].name;
+    return NULL;
+}
+
 const char *verdict_status_name (enum verdict_status status)
 {
     return verdict_status_names[status];
@@ -110,6 +132,14 @@ struct finding *verdict_add (struct verdict *v, enum verdict_status level,
 void finding_add_fact (struct verdict *v, struct finding *f, struct fact fact)
 {
     append_fact (v->pool, &f->fact, &f->nfacts, fact);
+}
+
+const struct fact *finding_fact (const struct finding *f, enum fact_kind kind)
+{
+    for (size_t i = 0; i < f->nfacts; i++)
+        if (f->fact[i].kind == kind)
+            return &f->fact[i];
+    return NULL;
 }
 
 bool verdict_add_number (struct verdict *v, uint32_t **list, size_t *n,

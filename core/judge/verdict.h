@@ -179,6 +179,11 @@ static inline struct fact fact_said (const char *sentence)
     return (struct fact){ .kind = FACT_SAID, .name = { sentence } };
 }
 
+/* What a file or the ledger calls a fact that it keeps as it is; NULL: it keeps
+ * the fact as what was said.
+ */
+const char *fact_kept_name (enum fact_kind kind);
+
 struct finding {
     enum verdict_status level; /* WARN, UNKNOWN or FAIL */
     enum finding_kind kind;
@@ -257,6 +262,15 @@ void finding_add_fact (struct verdict *v, struct finding *f, struct fact fact);
 bool verdict_add_number (struct verdict *v, uint32_t **list, size_t *n,
                          uint32_t number);
 void finding_add_host (struct verdict *v, struct finding *f, const char *host);
+
+/* The first of a finding's facts of this kind; NULL: there is none. */
+const struct fact *finding_fact (const struct finding *f, enum fact_kind kind);
+
+/* Whether it carries less than expected. */
+static inline bool finding_has_rate (const struct finding *f)
+{
+    return f->rate_expected_bits > 0;
+}
 
 const char *verdict_status_name (enum verdict_status status);
 

@@ -521,10 +521,12 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
     double expected_ns = e->finding->expected_ns;
     const struct words_drain cable = {
         .host = t->host, .port = e->suspect->port ? e->suspect->port : "",
-        .link = t->link, .basis = e->finding->basis,
-        .excess_ns = fmin (e->excess_ns, 1e9),
-        .expected_ns = isnan (expected_ns) ? NAN : fmin (expected_ns, 1e9),
-        .audit = e->audit,
+        .link = t->link, .audit = e->audit,
+        .of = {
+            .kind = e->finding->kind, .basis = e->finding->basis,
+            .excess_ns = fmin (e->excess_ns, 1e9),
+            .expected_ns = isnan (expected_ns) ? NAN : fmin (expected_ns, 1e9),
+        },
     };
     bool drains = w->site->cfg->act == POLICY_ACT_DRAIN;
     enum policy_kind kind = drains ? POLICY_DRAIN : POLICY_NOTE;

@@ -31,6 +31,9 @@ static bool same (const struct comment *a, const struct comment *b)
            && !strcmp (a->to, b->to) && a->others == b->others
            && !strcmp (a->link, b->link) && !strcmp (a->node, b->node)
            && same_number (a->excess_ns, b->excess_ns)
+           && same_number (a->rate_bits / 1e8, b->rate_bits / 1e8)
+           && same_number (a->rate_expected_bits / 1e8,
+                           b->rate_expected_bits / 1e8)
            && !strcmp (a->text, b->text);
 }
 
@@ -110,6 +113,21 @@ static void test_audits (void)
     ok (survives (&c) && c.delays && strstr (entry, " excess=delays]"),
         "delayed ones");
 
+    x.basis = BASIS_RATE;
+    x.rate_bits = 98.3e9;
+    x.rate_expected_bits = 197e9;
+    comment_of_audit (&c, 59, &v, f);
+    comment_format (&c, entry);
+    ok (survives (&c) && strstr (entry, " rate=98.3/197]")
+            && !strstr (entry, "excess="),
+        "a rate: %s", entry);
+    x.basis = BASIS_BASELINE;
+    x.excess_ns = 412.4;
+    comment_of_audit (&c, 59, &v, f);
+    comment_format (&c, entry);
+    ok (survives (&c) && strstr (entry, " excess=+412 rate=98.3/197]"),
+        "latency and rate: %s", entry);
+
     x.level = VERDICT_WARN;
     v.status = VERDICT_UNKNOWN;
     v.nlimits = 1;
@@ -144,6 +162,7 @@ static void test_bounds (void)
         .audit = INT64_MAX, .links = UINT32_MAX, .rounds = UINT32_MAX,
         .found = true, .kind = FINDING_SWITCH_LINK, .others = UINT32_MAX,
         .excess_ns = -999999999, .link = "ec0d9a0300ec8240/254",
+        .rate_bits = 1e15, .rate_expected_bits = 1e15,
     };
     char entry[COMMENT_ENTRY_MAX + 1];
 
@@ -156,7 +175,7 @@ static void test_bounds (void)
     memset (c.text, 'x', COMMENT_TEXT_MAX - 1);
     comment_format (&c, entry);
     ok (strlen (entry) == COMMENT_ENTRY_MAX && strstr (entry, "xx [links=")
-            && strstr (entry, " excess=-999999999]"),
+            && strstr (entry, " excess=-999999999 rate=1e+06/1e+06]"),
         "of a longer entry the words are cut");
 }
 

@@ -109,6 +109,15 @@ static void test_file (void)
     uint32_t suspect[] = { 2, 0 }, oneway[] = { 1 }, sw[] = { 1 };
     char *node[] = { (char *)"h2" };
     struct fact why = fact_said ("it is \"slow\"");
+    struct fact rate[] = {
+        { FACT_RATE_RECEIVED, .n = { 4, 98e9, 197e9 }, .name = { "s1" } },
+        { FACT_RATE_BEFORE, .n = { 196e9 } },
+        { FACT_RATE_PCIE, .n = { 8, 16, 16, 16, 100e9 } },
+    };
+    struct verdict_rate rates[] = {
+        { .arc = 1, .bits = 98e9, .expected = 197e9 },
+        { .arc = 4, .bits = 197e9, .expected = NAN },
+    };
     struct finding finding[] = {
         { .level = VERDICT_FAIL,
           .kind = FINDING_SWITCH,
@@ -122,6 +131,8 @@ static void test_file (void)
           .excess_ns = 412.5,
           .stderr_ns = 3,
           .expected_ns = NAN,
+          .rate_bits = NAN,
+          .rate_expected_bits = NAN,
           .node = node,
           .nnodes = 1,
           .loopback = LOOPBACK_FAST,
@@ -134,7 +145,11 @@ static void test_file (void)
           .nsuspects = 1,
           .excess_ns = NAN,
           .stderr_ns = NAN,
-          .expected_ns = 500 },
+          .expected_ns = 500,
+          .rate_bits = 98e9,
+          .rate_expected_bits = 197e9,
+          .fact = rate,
+          .nfacts = 3 },
     };
     struct fact limit[] = { fact_said ("no baseline"), fact_said ("h3 left") };
     struct verdict v = {
@@ -148,6 +163,8 @@ static void test_file (void)
         .separable = 5,
         .probes = 6,
         .rounds = 7,
+        .rate = rates,
+        .nrates = 2,
     };
     struct error err = { 0 };
     char *text = write_text (&v);
@@ -156,6 +173,15 @@ static void test_file (void)
 
     ok (again && !strcmp (text, again), "what is written can be read: %s",
         err.text);
+    ok (back && back->finding[1].nfacts == 3
+            && back->finding[1].fact[0].kind == FACT_RATE_RECEIVED
+            && !strcmp (back->finding[1].fact[0].name[0], "s1")
+            && back->finding[1].fact[1].kind == FACT_SAID
+            && back->finding[1].fact[2].n[4] == 100e9,
+        "... with the facts that tell what to do");
+    ok (back && back->nrates == 2 && back->rate[1].arc == 4
+            && isnan (back->rate[1].expected),
+        "... and rates");
     free (again);
     free (text);
     verdict_destroy (back);
@@ -172,6 +198,19 @@ static void test_file (void)
     "{'level':'" level "','suspects':[" suspects "],'oneway':[]," \
     "'switches':[" switches "],'kind':'host end','excess_ns':" ns \
     ",'stderr_ns':1,'expected_ns':1,'basis':'loss','nodes':[],'why':" why "}"
+
+/* A finding with rates and facts; a file with rates. */
+#define RATED(bits, facts)                                                 \
+    "{'rate_bits':" bits ",'rate_expected_bits':2e11,'facts':[" facts "]," \
+    "'level':'WARN','suspects':['0001/1'],'oneway':[],'switches':[],"      \
+    "'kind':'host end','excess_ns':null,'stderr_ns':null,"                 \
+    "'expected_ns':null,'basis':'rate','nodes':[],'why':'\\u001b[31m\\n'}"
+#define A_FACT(kind, n, name)                                       \
+    "{'kind':'" kind "','numbers':[" n ",0,0,0,0,0],'names':[" name \
+    ",null,null]}"
+#define RATES_OF(list) FILE_OF ("OK", HASH, "", "1,'rates':[" list "]")
+#define A_RATE(link, way, bits) \
+    "{'link':'" link "','way':" way ",'bits':" bits ",'expected':2e11}"
 
 static char *quoted (const char *s)
 {
@@ -221,6 +260,31 @@ static void test_bad_files (void)
           "excess_ns" },
         { FILE_OF ("OK", HASH, FINDING ("WARN", "'0001/1'", "", "1", "7"), "1"),
           "findings[0].why" },
+        { FILE_OF ("OK", HASH, RATED ("98e9", ""), "1"), NULL },
+        { FILE_OF ("OK", HASH, RATED ("-1", ""), "1"), "rate_bits" },
+        { FILE_OF ("OK", HASH, RATED ("1e16", ""), "1"), "rate_bits" },
+        { FILE_OF ("OK", HASH,
+                   RATED ("1", A_FACT ("said", "0", "'\\u001b[31m\\n'")), "1"),
+          NULL },
+        { FILE_OF ("OK", HASH, RATED ("1", A_FACT ("said", "0", "null")), "1"),
+          "facts: nothing was said" },
+        { FILE_OF ("OK", HASH, RATED ("1", A_FACT ("open", "0", "null")), "1"),
+          "facts: not one of those" },
+        { FILE_OF ("OK", HASH, RATED ("1", A_FACT ("rate", "-1", "null")), "1"),
+          "facts: not a number" },
+        { FILE_OF ("OK", HASH, RATED ("1", A_FACT ("rate", "1", "1")), "1"),
+          "facts: not a text" },
+        { FILE_OF ("OK", HASH, RATED ("1", "{'kind':'rate'}"), "1"), "facts" },
+        { RATES_OF (
+              A_RATE ("0001/1", "0", "1") "," A_RATE ("0001/1", "1", "1")),
+          NULL },
+        { RATES_OF (
+              A_RATE ("0001/1", "1", "1") "," A_RATE ("0001/1", "1", "1")),
+          "rates: not in their order" },
+        { RATES_OF (A_RATE ("0009/1", "1", "1")), "rates: one is not in" },
+        { RATES_OF (A_RATE ("0001/1", "2", "1")), "rates: one is not in" },
+        { RATES_OF (A_RATE ("0001/1", "1", "'1'")), "rates: not a number" },
+        { RATES_OF ("7"), "rates" },
     };
 
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {

@@ -161,8 +161,11 @@ static void test_sentences (void)
 static void test_drain (void)
 {
     struct words_drain d = {
-        .host = "h1", .port = "mlx5_0/1", .link = "ec0d9a/1",
-        .basis = BASIS_BASELINE, .excess_ns = 1412, .expected_ns = 131,
+        .host = "h1",
+        .port = "mlx5_0/1",
+        .link = "ec0d9a/1",
+        .of
+        = { .basis = BASIS_BASELINE, .excess_ns = 1412, .expected_ns = 131 },
         .audit = 57,
     };
 
@@ -170,9 +173,105 @@ static void test_drain (void)
         "h1 mlx5_0/1's cable is 1.4 us slow: reseat it, then swap it; audit "
         "57, link ec0d9a/1, +1412 ns over its 131 ns");
     d.port = "";
-    d.basis = BASIS_LOSS;
+    d.of.basis = BASIS_LOSS;
     is (words_drain (&d), "h1's cable loses messages: reseat it, then swap it; "
                           "audit 57, link ec0d9a/1");
+}
+
+/* What a link carries: of a cable, an adapter's slot, a switch. */
+static void test_rates (void)
+{
+    const struct fact loopback = { FACT_RATE_LOOPBACK, .n = { 196.6e9 } };
+    struct fact facts[3] = {
+        { FACT_RATE, .n = { 2, 98.3e9, 197e9 } },
+        loopback,
+        { FACT_RATE_PCIE, .n = { 8, 16, 16, 16, 100e9 } },
+    };
+    struct finding x = host_end (), both = host_end ();
+    struct words_drain d
+        = { .host = "h3", .port = "", .link = "ec0d9a/1", .audit = 57 };
+    const char *id = f->link[host_link].id;
+    struct fact slot = { FACT_RATE_SLOT, .n = { 16, 16, 225.5e9, 400e9 },
+                         .name = { "h0007" } };
+
+    x.basis = BASIS_RATE;
+    x.excess_ns = x.stderr_ns = x.expected_ns = NAN;
+    x.rate_bits = 98.3e9;
+    x.rate_expected_bits = 197e9;
+    x.fact = facts;
+    x.nfacts = 1;
+    is (words_finding (&x, f), "cable h0003 -- s1-0001/3: 98 of 197 Gb/s");
+    is (words_do (&x, f, WORDS_STAFF),
+        "reseat h0003's cable at both ends, then swap it; look at the adapter "
+        "and PCIe slot of h0003: width, speed, power (lspci -vv, dmesg); and "
+        "at its MTU; after the repair: pmm ledger rebase %s",
+        id);
+    is (words_excess (&x), "98 of an expected 197 Gb/s");
+
+    x.nfacts = 2;
+    is (words_finding (&x, f),
+        "cable h0003 -- s1-0001/3: 98 of 197 Gb/s, loopback 197");
+    is (words_do (&x, f, WORDS_STAFF),
+        "reseat h0003's cable at both ends, then swap it; try another port of "
+        "the switch: the adapter's own loopback carries what it should; after "
+        "the repair: pmm ledger rebase %s",
+        id);
+    d.of = x;
+    is (words_drain (&d), "h3's cable carries 98 of 197 Gb/s, loopback 197: "
+                          "reseat it, then swap it; audit 57, link ec0d9a/1");
+
+    facts[1].n[0] = 98.1e9;
+    is (words_finding (&x, f), "h0003: 98 of 197 Gb/s, in loopback, too");
+    facts[0].kind = FACT_RATE_RECEIVED;
+    is (words_finding (&x, f),
+        "h0003: 98 of 197 Gb/s received, in loopback, too");
+    is (words_do (&x, f, WORDS_STAFF),
+        "look at h0003: PCIe relaxed ordering, the IOMMU (iommu=pt), the "
+        "adapter's NUMA node; leave its cable: that is not the cause");
+    facts[0].kind = FACT_RATE_SENT;
+    is (words_do (&x, f, WORDS_STAFF),
+        "look at MaxReadReq of the adapter of h0003 (lspci -vv): 4096 is "
+        "usual; leave its cable: that is not the cause");
+    facts[0].kind = FACT_RATE;
+
+    x.nfacts = 3;
+    is (words_finding (&x, f), "h0003: PCIe runs at x8 of x16: 98 of 197 Gb/s, "
+                               "in loopback, too");
+    is (words_do (&x, f, WORDS_STAFF),
+        "reseat the adapter of h0003 in its PCIe slot, then try another slot "
+        "(lspci -vv: LnkSta beside LnkCap); leave its cable: that is not the "
+        "cause");
+    d.of = x;
+    is (words_drain (&d),
+        "h3: PCIe runs at x8 of x16: 98 of 197 Gb/s, in loopback, too: reseat "
+        "the adapter in its slot; audit 57, link ec0d9a/1");
+    facts[2].n[1] = 8;
+    facts[2].n[0] = 16;
+    is (words_finding (&x, f), "h0003: PCIe runs at Gen3 x16 of Gen4 x16: 98 "
+                               "of 197 Gb/s, in loopback, too");
+
+    both.rate_bits = 98.3e9;
+    both.rate_expected_bits = 197e9;
+    is (words_finding (&both, f),
+        "a cable is 1.0 us slow: h0003's; it carries 98 of 197 Gb/s");
+    is (words_excess (&both),
+        "+1003 ns (+-14) over an expected 431 ns, slower than in the baseline; "
+        "98 of an expected 197 Gb/s");
+
+    x.nfacts = 1;
+    facts[0].name[0] = "s1-0001";
+    x.kind = FINDING_SWITCH_LINK;
+    x.suspect = &leaf_link;
+    is (words_finding (&x, f), "cable s1-0001/5 -- s2-0001/1: 98 of 197 Gb/s "
+                               "from s1-0001");
+    x.kind = FINDING_SWITCH;
+    x.sw = &sw;
+    x.nsw = 1;
+    x.rate_bits = 112e9;
+    is (words_finding (&x, f), "%s: 57 %% of what its ports allow",
+        fabric_network (f)->sw[sw].name);
+
+    is (words_fact (&slot), "h0007: its slot allows Gen4 x16: 226 of 400 Gb/s");
 }
 
 static void test_ticket (void)
@@ -290,6 +389,7 @@ int main (void)
     test_traffic ();
     test_sentences ();
     test_drain ();
+    test_rates ();
     test_ticket ();
     fabric_destroy (f);
     return done_testing ();
