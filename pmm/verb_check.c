@@ -32,6 +32,14 @@
 #include "util/srun.h"
 #include "util/terminal.h"
 
+static bool rates; /* --rates */
+
+static const struct opt options[] = {
+    { "rates", 0, NULL, opt_true, 0,
+      "also measure what cables carry, if Rates in pmm.conf allows it" },
+    { 0 },
+};
+
 /* The task; the plugin measures before it. */
 #define SHELL "/bin/sh"
 #define TELL "echo \"$PMM_CHECK\""
@@ -155,6 +163,15 @@ static int run_job_check (const struct passwd *owner, char **argv, char **env)
     return exit_status (x.status);
 }
 
+/* The option of the plugin, and the task. */
+static void add_task (struct program_words *args, const char *check)
+{
+    program_add (args, "--pmm-check=%s%s", check, rates ? ",rates" : "");
+    program_add (args, SHELL);
+    program_add (args, "-c");
+    program_add (args, TELL);
+}
+
 /* --- a job ---------------------------------------------------------------- */
 
 /* The job, which runs and may be checked by us; else die. */
@@ -191,10 +208,10 @@ static json_t *job_to_check (const char *word)
 static int measure_job (const struct site *site, const char *word)
 {
     static const char *const fixed[] = {
-        "--overlap", "--ntasks-per-node=1", "--mem=0", "--gres=none",
-        "--mpi=none", "--propagate=NONE", "--input=none", "--chdir=/",
-        "--job-name=pmm-check", "--quiet", "--pmm-check=again", SHELL, "-c",
-        TELL,
+        "--overlap",    "--ntasks-per-node=1", "--mem=0",
+        "--gres=none",  "--mpi=none",          "--propagate=NONE",
+        "--input=none", "--chdir=/",           "--job-name=pmm-check",
+        "--quiet",
     };
     json_t *job = job_to_check (word);
     uid_t uid = (uid_t)json_int (job, "uid", -1);
@@ -210,6 +227,7 @@ static int measure_job (const struct site *site, const char *word)
     program_add (&args, "--nodes=%jd", (intmax_t)json_int (job, "count", 0));
     program_add (&args, "--ntasks=%jd", (intmax_t)json_int (job, "count", 0));
     program_add_all (&args, fixed, sizeof (fixed) / sizeof (fixed[0]));
+    add_task (&args, "again");
     argv = xcheck (program_words_end (&args));
     env = environment (pw, json_int (job, "id", 0), NULL, 0);
     verb_say ("this measures beside job %s's own traffic: the job may be "
@@ -224,9 +242,10 @@ static int measure_job (const struct site *site, const char *word)
 static int measure_nodes (const struct site *site, const char *list)
 {
     static const char *const fixed[] = {
-        "--exclusive", "--mem=0", "--ntasks-per-node=1", "--mpi=none",
-        "--propagate=NONE", "--input=none", "--chdir=/",
-        "--job-name=pmm-check", "--pmm-check", SHELL, "-c", TELL,
+        "--exclusive",         "--mem=0",
+        "--ntasks-per-node=1", "--mpi=none",
+        "--propagate=NONE",    "--input=none",
+        "--chdir=/",           "--job-name=pmm-check",
     };
     static const char *const taken[] = { "SLURM_PARTITION", "SLURM_ACCOUNT",
                                          "SLURM_QOS", "SLURM_RESERVATION" };
@@ -243,6 +262,7 @@ static int measure_nodes (const struct site *site, const char *list)
     program_add (&args, "--ntasks=%zu", nodes.count);
     program_add (&args, "--time=%d", site->timeout_ms / 60000 + 2); /* min */
     program_add_all (&args, fixed, sizeof (fixed) / sizeof (fixed[0]));
+    add_task (&args, "report");
     verb_say (
         "this is a job of yours, which waits until %s free and holds %s for "
         "some seconds; it uses cables of switches beside others' jobs",
@@ -267,8 +287,14 @@ static int run_check (struct inputs *in)
 }
 
 const struct verb verb_check = {
-    .group = VERBS_SITE, .name = "check",
+    .group = VERBS_SITE,
+    .name = "check",
     .help = "check a running job's nodes, or these nodes",
     .may = TAKES_CONF,
-    .operands = "JOBID|NODES", .min = 1, .max = 1, .run = run_check,
+    .operands = "JOBID|NODES",
+    .min = 1,
+    .max = 1,
+    .options = options,
+    .given = &rates,
+    .run = run_check,
 };

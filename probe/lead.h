@@ -21,6 +21,8 @@
 
 enum { LEAD_ENDS_MAX = 256 };
 
+enum lead_rates { LEAD_NO_RATES, LEAD_RATES_HOSTS, LEAD_RATES_ALL };
+
 struct lead_options {
     const char *nonce;  /* up to 32 lower-case hex digits */
     const char *plan;   /* file with a plan to use; NULL: make one */
@@ -28,6 +30,7 @@ struct lead_options {
     const char *result; /* the result file; NULL: none */
     bool relay;         /* show progress to the program that reads the report */
     bool audit;         /* judged again elsewhere: print the plan, too */
+    int rates;          /* of which links, if the site allows it: lead_rates */
 };
 
 struct lead_result {

@@ -277,6 +277,15 @@ static int show_version (void *field, const char *value, struct error *err)
 
 #define FIELD(field) offsetof (struct probe_args, field)
 
+static const struct {
+    const char *name;
+} rates[] = {
+    [LEAD_NO_RATES] = { "off" },
+    [LEAD_RATES_HOSTS] = { "hosts" },
+    [LEAD_RATES_ALL] = { "all" },
+    { 0 },
+};
+
 static const struct opt args_options[] = {
     { "nonce", 0, "HEX", set_nonce, FIELD (nonce),
       "the run's name in the result record" },
@@ -295,6 +304,9 @@ static const struct opt args_options[] = {
       "the node that leads, if it can; else the first" },
     { "audit", 0, NULL, opt_true, FIELD (lead.audit),
       "print plan and ports as well, for pmm audit" },
+    { "rates", 0, "off|hosts|all", NULL, FIELD (lead.rates),
+      "also measure what links carry: those of hosts, or all",
+      OPT_ROWS (rates) },
     { "about", 0, NULL, opt_true, FIELD (about),
       "measure nothing; print what this node has for it, for pmm doctor" },
     { "version", 'V', NULL, show_version, 0, "print the version" },

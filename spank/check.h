@@ -19,7 +19,7 @@
 #define CHECK_VARIABLE "PMM_CHECK"
 
 /*
- * Settings: the SPANK options --pmm-check[=MODE] and --pmm-output=PATH,
+ * Settings: the SPANK options --pmm-check[=WORDS] and --pmm-output=PATH,
  * pmm.conf, and the plugin's arguments in plugstack.conf
  */
 
@@ -33,6 +33,7 @@ struct settings {
                                 then is the user told why there is no check */
     bool chosen;             /* the user gave --pmm-check ... */
     bool again;              /* ... even if the job was checked */
+    bool rates;              /* ... and what its links carry */
     enum check_mode mode;    /* ... with this mode */
     const char *output;      /* --pmm-output, or NULL; borrowed */
 };
@@ -42,13 +43,13 @@ struct settings {
  */
 int options_register (spank_t sp);
 
-/* Tell the hooks of the job the mode that the user asked for, as
+/* Tell the hooks of the job what the user asked for, as
  * SPANK_PMM_CHECK in their environment; in the srun of a check, that this is
  * one. Call it in slurm_spank_init_post_opt of srun, salloc and sbatch.
  */
 void options_tell_hooks (spank_t sp);
 
-/* Take the mode from there, in slurmstepd, if no option arrived: with sbatch
+/* Take that from there, in slurmstepd, if no option arrived: with sbatch
  * --export, Slurm 22.05 drops the options of plugins.
  */
 void options_recall (spank_t sp);

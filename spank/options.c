@@ -12,10 +12,15 @@
 #include "util/conf.h"
 #include "util/srun.h"
 
+/* What --pmm-check says. */
+struct user_words {
+    bool chosen, again, rates;
+    enum check_mode mode;
+};
+
 /* Static, because SPANK's callbacks take no pointer of ours. */
 static struct {
-    bool chosen, again;
-    enum check_mode mode;
+    struct user_words check;
     char output[PATH_MAX];
 } user;
 
@@ -35,18 +40,47 @@ static int find_mode (const char *name, enum check_mode *mode)
     return -1;
 }
 
+/* Read a list of words: at most one mode, and what goes with it. Return -1 if it
+ * is none.
+ */
+static int read_words (const char *list, struct user_words *w)
+{
+    bool mode = false;
+    char word[16];
+
+    *w = (struct user_words){ .chosen = true, .mode = MODE_REPORT };
+    do {
+        size_t len = strcspn (list, ",");
+
+        snprintf (word, sizeof (word), "%.*s",
+                  (int)(len < sizeof (word) ? len : 0), list);
+        list += len;
+        if (!strcmp (word, "again"))
+            w->again = true;
+        else if (!strcmp (word, "rates"))
+            w->rates = true;
+        else if (mode || find_mode (word, &w->mode) < 0)
+            return -1;
+        else
+            mode = true;
+    } while (*list++);
+    return w->mode == MODE_OFF && (w->again || w->rates) ? -1 : 0;
+}
+
 static int set_check (int val, const char *arg, int remote)
 {
+    struct user_words w;
+
     (void)val;
     /* in an srun inside a job, a missing argument arrives as "(null)" */
-    user.again = arg && !strcmp (arg, "again");
-    if (!arg || !*arg || !strcmp (arg, "(null)") || user.again)
-        user.mode = MODE_REPORT;
-    else if (find_mode (arg, &user.mode) < 0) {
-        slurm_error ("pmm: --pmm-check takes report, require, again or off");
+    if (!arg || !*arg || !strcmp (arg, "(null)"))
+        arg = mode_names[MODE_REPORT];
+    if (read_words (arg, &w) < 0) {
+        slurm_error ("pmm: --pmm-check takes report, require, again, rates (or "
+                     "several, with commas between) or off");
         return remote ? 0 : -1;
     }
-    user.chosen = true;
+    user.check = w;
     return 0;
 }
 
@@ -64,15 +98,16 @@ static int set_output (int val, const char *arg, int remote)
 int options_register (spank_t sp)
 {
     static struct spank_option options[] = {
-        { "pmm-check", "[report|require|again|off]",
+        { "pmm-check", "[report|require|again|rates|off]",
           "measure the job's InfiniBand cables before it starts and report "
           "the slow ones (default); require: do not start if one fails; "
-          "again: even if the job was checked",
+          "again: even if the job was checked; rates: also what cables "
+          "carry; or a list, as require,rates",
           2, 0, set_check },
         { "pmm-output", "FILE.json|DIR",
           "check, and write the result, with the latency of each pair, to "
-          "FILE.json; or the plan, samples and verdict to DIR", 1,
-          0, set_output },
+          "FILE.json; or the plan, samples and verdict to DIR",
+          1, 0, set_output },
     };
     int rc = 0;
 
@@ -84,20 +119,26 @@ int options_register (spank_t sp)
 
 void options_tell_hooks (spank_t sp)
 {
-    if (user.chosen || user.output[0] || srun_is_nested ())
-        spank_job_control_setenv (
-            sp, "PMM_CHECK",
-            mode_names[user.chosen ? user.mode : MODE_REPORT], 1);
+    const struct user_words *w = &user.check;
+    char said[32];
+
+    snprintf (said, sizeof (said), "%s%s",
+              mode_names[w->chosen ? w->mode : MODE_REPORT],
+              w->rates ? ",rates" : "");
+    if (w->chosen || user.output[0] || srun_is_nested ())
+        spank_job_control_setenv (sp, "PMM_CHECK", said, 1);
 }
 
 void options_recall (spank_t sp)
 {
-    char mode[16];
+    char said[32];
+    struct user_words w;
 
-    if (!user.chosen && !user.output[0]
-        && spank_getenv (sp, "SLURM_SPANK_PMM_CHECK", mode, sizeof (mode))
-               == ESPANK_SUCCESS)
-        user.chosen = find_mode (mode, &user.mode) == 0;
+    if (!user.check.chosen && !user.output[0]
+        && spank_getenv (sp, "SLURM_SPANK_PMM_CHECK", said, sizeof (said))
+               == ESPANK_SUCCESS
+        && read_words (said, &w) == 0)
+        user.check = w;
 }
 
 int settings_read (struct settings *s, int argc, char **argv,
@@ -108,10 +149,11 @@ int settings_read (struct settings *s, int argc, char **argv,
     *s = (struct settings){
         .word = (const char *const *)argv,
         .words = argc,
-        .asked = user.chosen || user.output[0],
-        .chosen = user.chosen,
-        .again = user.again,
-        .mode = user.mode,
+        .asked = user.check.chosen || user.output[0],
+        .chosen = user.check.chosen,
+        .again = user.check.again,
+        .rates = user.check.rates,
+        .mode = user.check.mode,
         .output = user.output[0] ? user.output : NULL,
     };
     for (int i = 0; i < argc; i++)

@@ -166,6 +166,8 @@ char **step_arguments (const struct job *job, const char *mpi,
     program_add (&s, "%.1f", site_probe_timeout_ms (left_ms) / 1e3);
     program_add (&s, "--nonce");
     program_add (&s, "%s", nonce);
+    if (set->rates)
+        program_add (&s, "--rates=all");
     if (job->terminal)
         program_add (&s, "--progress");
     if (set->output) {

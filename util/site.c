@@ -47,8 +47,7 @@ const struct conf_option site_options[] = {
       "the hooks' directory for locks" },
     { "LiveFabric", CONF_PATH, FIELD (live_fabric), "",
       "where prologs have the fabric read if no Snapshot is published" },
-    { "Pmm", CONF_PATH, FIELD (pmm), PMM_PATH,
-      "the pmm that then reads it" },
+    { "Pmm", CONF_PATH, FIELD (pmm), PMM_PATH, "the pmm that then reads it" },
     { "Hooks", CONF_PATH, FIELD (hooks), "",
       "in plugstack.conf: where pmm-prolog is, for the plugin to run it" },
     { "SlurmUser", CONF_STRING, FIELD (slurm_user), "slurm",
@@ -86,15 +85,18 @@ const struct conf_option site_options[] = {
     { "Repeats", CONF_INT, FIELD (repeats), "20",
       "round trips of a probe from either side", .min = 1 },
     { "PingBytes", CONF_INT, FIELD (ping_bytes), "64",
-      "size of a round trip's messages",
-      .min = SITE_PING_MIN, .max = SITE_PING_MAX },
+      "size of a round trip's messages", .min = SITE_PING_MIN,
+      .max = SITE_PING_MAX },
     { "ExtraRounds", CONF_INT, FIELD (extra_rounds), "2",
       "rounds made only for redundancy" },
     { "BaseLids", CONF_BOOL, FIELD (base_lids), "no",
       "use no other LIDs of a port than its first, where LMC is not 0" },
     { "ConfirmRounds", CONF_INT, FIELD (confirm_rounds), "4",
-      "rounds that measure again what looks slow, at most",
-      .min = 1, .max = SITE_CONFIRM_MAX },
+      "rounds that measure again what looks slow, at most", .min = 1,
+      .max = SITE_CONFIRM_MAX },
+    { "Rates", CONF_STRING, FIELD (rates), "off",
+      "who may measure what links carry: off, audits or all",
+      .words = "off, audits, all" },
     { "Device", CONF_STRING, FIELD (device), "",
       "ports to use, comma-separated, as mlx5_0/1 or mlx5_[0-7]; else all" },
     { "Service", CONF_STRING, FIELD (service), "ud",
@@ -113,8 +115,7 @@ const struct conf_option site_options[] = {
     { "Clock", CONF_STRING, FIELD (clock), SITE_AUTO,
       "that times: the host's, or auto: the device's if it has one",
       .words = SITE_AUTO ", host" },
-    { "Pin", CONF_BOOL, FIELD (pin), "yes",
-      "poll on a core near the device" },
+    { "Pin", CONF_BOOL, FIELD (pin), "yes", "poll on a core near the device" },
     { "RoundTrip", CONF_INT, FIELD (round_trip_us), "0",
       "longer than any round trip, in us; 0: by the device",
       .max = ROUND_TRIP_MAX_US },
@@ -128,7 +129,8 @@ const struct conf_option site_options[] = {
       "... and this many standard deviations" },
     { "NotJudgedShare", CONF_DOUBLE, FIELD (open_share), "20",
       "links that could not be judged, as a percentage: of more, a check is "
-      "UNKNOWN", .max = 100 },
+      "UNKNOWN",
+      .max = 100 },
     { "BusyShare", CONF_DOUBLE, FIELD (busy_share), "10",
       "host ends that carry more for others, as a percentage, are UNKNOWN",
       .max = 100 },
@@ -170,6 +172,9 @@ const struct conf_option site_options[] = {
       "... and of these no more for the jobs of one user" },
     { "ChecksPerUser", CONF_INT, FIELD (checks_per_user), "4",
       "audits that the checks of a user may bring about in a day" },
+    { "AuditRates", CONF_STRING, FIELD (audit_rates), "hosts",
+      "what links audits fill, where Rates allows it: hosts or all",
+      .words = "hosts, all" },
     { "LedgerDays", CONF_INT, FIELD (ledger_days), "90",
       "audits are forgotten after so many days; 0: never",
       .max = LEDGER_DAYS_MAX },
@@ -228,6 +233,15 @@ int site_read (struct site *site, const char *path, int trusted,
 void site_clear (struct site *site)
 {
     conf_clear (site_options, site);
+}
+
+const char *site_forbids_rates (const struct site *site, int audit)
+{
+    if (!strcmp (site->rates, "off"))
+        return "the site does not allow it (Rates in pmm.conf)";
+    return audit || !strcmp (site->rates, "all")
+               ? NULL
+               : "the site allows it in audits only (Rates in pmm.conf)";
 }
 
 const char *site_mode (const struct site *site, const char *partition)

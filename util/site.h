@@ -47,6 +47,7 @@ struct site {
     /* the measurement */
     char *transport, *emu_socket, *node_map, *node_name_map;
     int repeats, ping_bytes, extra_rounds, base_lids, confirm_rounds;
+    char *rates;
 
     /* verbs */
     char *device, *service, *gid_index, *pkey, *polling, *clock;
@@ -62,7 +63,7 @@ struct site {
     double fail_latency_ns, max_drain_share, max_unavailable;
 
     /* the audits and their service: prolog/audit/audit.h, serve/queue.h */
-    char *audit_partition;
+    char *audit_partition, *audit_rates;
     int audit_timeout_ms, audit_every_ms, audit_again_after_ms;
     int audit_min_nodes, audits_per_hour, audits_per_user, checks_per_user;
     int ledger_days;
@@ -99,6 +100,11 @@ struct site_mpi {
     const char *none;     /* the message if Slurm has none of them */
 };
 const struct site_mpi *site_mpi (const struct site *site);
+
+/* Why rates may not be measured, in an audit or in a user's check; NULL: they
+ * may.
+ */
+const char *site_forbids_rates (const struct site *site, int audit);
 
 /* How many seconds a step may wait for a peer: a quarter of the time of the
  * whole check, so that a second try is possible, but at least 2. If nodes

@@ -58,6 +58,11 @@ static int give (const char *name, const char *arg, int remote)
     return -2;
 }
 
+static bool has_word (const char *list, const char *word)
+{
+    return list && strstr (list, word);
+}
+
 static void test_arguments (void)
 {
     static const struct {
@@ -66,12 +71,25 @@ static void test_arguments (void)
         int rc;
         enum check_mode mode;
     } tab[] = {
-        { NULL, 0, 0, MODE_REPORT },      { "", 0, 0, MODE_REPORT },
-        { "(null)", 0, 0, MODE_REPORT },  { "again", 0, 0, MODE_REPORT },
+        { NULL, 0, 0, MODE_REPORT },
+        { "", 0, 0, MODE_REPORT },
+        { "(null)", 0, 0, MODE_REPORT },
+        { "again", 0, 0, MODE_REPORT },
         { "report", 0, 0, MODE_REPORT },
-        { "require", 0, 0, MODE_REQUIRE }, { "off", 0, 0, MODE_OFF },
-        { "bogus", 0, -1, MODE_OFF },     { "bogus", 1, 0, MODE_OFF },
+        { "require", 0, 0, MODE_REQUIRE },
+        { "off", 0, 0, MODE_OFF },
+        { "bogus", 0, -1, MODE_OFF },
+        { "bogus", 1, 0, MODE_OFF },
         { "Require", 0, -1, MODE_OFF },
+        { "rates", 0, 0, MODE_REPORT },
+        { "require,rates", 0, 0, MODE_REQUIRE },
+        { "rates,require,again", 0, 0, MODE_REQUIRE },
+        { "require,report", 0, -1, MODE_OFF },
+        { "off,rates", 0, -1, MODE_OFF },
+        { "again,off", 0, -1, MODE_OFF },
+        { "rates,", 0, -1, MODE_OFF },
+        { ",rates", 0, -1, MODE_OFF },
+        { "requirerequirerequire", 0, -1, MODE_OFF },
     };
     struct settings s;
     char big[5000];
@@ -91,10 +109,13 @@ static void test_arguments (void)
     settings_read (&s, 0, NULL, NULL);
     ok (!s.asked, "no option arrived, and the job has none");
     site_clear (&s.site);
-    job_has = "require";
+    job_has = "require,rates";
     options_recall (NULL);
     settings_read (&s, 0, NULL, NULL);
-    ok (s.chosen && s.mode == MODE_REQUIRE, "... the job has it");
+    ok (s.chosen && s.mode == MODE_REQUIRE && s.rates, "... the job has it");
+    options_tell_hooks (NULL);
+    ok (!strcmp (passed, "PMM_CHECK=require,rates"), "... as it was told: %s",
+        passed);
     site_clear (&s.site);
     job_has = "off";
     options_recall (NULL);
@@ -105,8 +126,11 @@ static void test_arguments (void)
         int rc = give ("pmm-check", tab[i].arg, tab[i].remote);
 
         settings_read (&s, 0, NULL, NULL);
-        ok (rc == tab[i].rc && (rc < 0 || s.mode == tab[i].mode)
-                && s.again == (tab[i].arg && !strcmp (tab[i].arg, "again")),
+        ok (rc == tab[i].rc
+                && (rc < 0
+                    || (s.mode == tab[i].mode
+                        && s.again == has_word (tab[i].arg, "again")
+                        && s.rates == has_word (tab[i].arg, "rates"))),
             "--pmm-check=%s", tab[i].arg ? tab[i].arg : "");
         site_clear (&s.site);
     }
