@@ -183,6 +183,7 @@ static inline struct fact fact_said (const char *sentence)
  * the fact as what was said.
  */
 const char *fact_kept_name (enum fact_kind kind);
+bool fact_of_kept (const char *name, enum fact_kind *kind);
 
 struct finding {
     enum verdict_status level; /* WARN, UNKNOWN or FAIL */
@@ -265,6 +266,11 @@ void finding_add_host (struct verdict *v, struct finding *f, const char *host);
 
 /* The first of a finding's facts of this kind; NULL: there is none. */
 const struct fact *finding_fact (const struct finding *f, enum fact_kind kind);
+
+/* Whether a file or the ledger keeps its facts as they are: one of them at least is
+ * to be kept.
+ */
+bool finding_keeps_facts (const struct finding *f);
 
 /* Whether it carries less than expected. */
 static inline bool finding_has_rate (const struct finding *f)
