@@ -163,6 +163,7 @@ enum fact_kind {
     FACT_STOOD_IN,       /* names: leader, who stood in for it or NULL */
     FACT_ASTRAY,         /* names: who, leader */
     FACT_TRAFFIC_UNTOLD, /* ports, of all */
+    FACT_PCIE_LANES,     /* of an adapter, of those that it could; name: its own */
     FACT_KINDS,
 };
 
