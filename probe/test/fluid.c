@@ -91,24 +91,6 @@ static void test_sharing (void)
     fluid_destroy (f);
 }
 
-static void test_curve (void)
-{
-    struct fluid_curve c = { 0 };
-
-    ok (fluid_curve_best (&c) <= 0, "no data, no rate");
-    fluid_curve_add (&c, 0, 0);
-    fluid_curve_add (&c, 100, 100);
-    ok (is (fluid_curve_best (&c), 8e9), "an even rate is the best, too");
-    fluid_curve_add (&c, 300, 100);
-    ok (is (fluid_curve_best (&c), 8e9 * 150 / 200),
-        "the slow half counts as little as it may");
-    fluid_curve_add (&c, 310, 400);
-    fluid_curve_add (&c, 700, 0);
-    ok (is (fluid_curve_best (&c), 8e9 * 450 / 110),
-        "a fast part, and nothing after it");
-    free (c.point);
-}
-
 /*
  * Bursts
  */
@@ -388,7 +370,6 @@ int main (void)
     fabric = generate_fat_tree (&tree, NULL);
     model = model_create (fabric, 1);
     test_sharing ();
-    test_curve ();
     test_bursts ();
     test_faults ();
     test_ends ();

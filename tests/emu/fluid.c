@@ -3,8 +3,6 @@
  * resources to the others that use these. Rates are then those of fair_rates, of
  * which each resource is a link with one direction; a cap is one more, of the
  * flow alone.
- *
- * The best part of a curve begins or ends at one of its points.
  */
 #include "config.h"
 #include "tests/emu/fluid.h"
@@ -15,8 +13,6 @@
 
 #include "core/rate/carry.h"
 #include "util/alloc.h"
-
-#define BEST_SHARE .75
 
 struct fluid {
     size_t nresources;
@@ -191,62 +187,4 @@ double fluid_untold (const struct fluid *f, uint32_t resource, int64_t now)
         if (now > u->flow->since)
             bytes += u->flow->rate * (double)(now - u->flow->since);
     return bytes;
-}
-
-/*
- * Curves
- */
-
-void fluid_curve_add (struct fluid_curve *c, int64_t time, double bytes)
-{
-    struct fluid_point *last = c->n > 0 ? &c->point[c->n - 1] : NULL;
-
-    if (last)
-        bytes += last->bytes;
-    if (last && last->time == time)
-        last->bytes = bytes;
-    else {
-        c->point = xgrow (c->point, c->n, sizeof (*c->point));
-        c->point[c->n++] = (struct fluid_point){ time, bytes };
-    }
-}
-
-/* When the curve reaches this, in piece i at the earliest, which is set to the
- * one where it does.
- */
-static double curve_reaches (const struct fluid_curve *c, double bytes,
-                             size_t *i)
-{
-    const struct fluid_point *p;
-
-    while (*i + 2 < c->n && c->point[*i + 1].bytes < bytes)
-        ++*i;
-    p = &c->point[*i];
-    if (bytes <= p[0].bytes)
-        return (double)p[0].time;
-    return (double)p[0].time
-           + (double)(p[1].time - p[0].time) * (bytes - p[0].bytes)
-                 / (p[1].bytes - p[0].bytes);
-}
-
-double fluid_curve_best (const struct fluid_curve *c)
-{
-    double all = c->n > 1 ? c->point[c->n - 1].bytes : 0;
-    double part = BEST_SHARE * all, least = HUGE_VAL;
-    size_t from = 0, to = 0;
-
-    if (!(all > 0))
-        return 0;
-    for (size_t i = 0; i < c->n; i++) {
-        const struct fluid_point *p = &c->point[i];
-
-        if (p->bytes + part <= all)
-            least = fmin (least, curve_reaches (c, p->bytes + part, &to)
-                                     - (double)p->time);
-        if (p->bytes >= part)
-            least
-                = fmin (least, (double)p->time
-                                   - curve_reaches (c, p->bytes - part, &from));
-    }
-    return 8e9 * part / fmax (least, 1);
 }

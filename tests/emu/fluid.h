@@ -60,21 +60,4 @@ void fluid_end (struct fluid *f, struct fluid_flow *flow, int64_t now);
 size_t fluid_flows (const struct fluid *f, uint32_t resource);
 double fluid_untold (const struct fluid *f, uint32_t resource, int64_t now);
 
-/* What has arrived, as a curve of which pieces are straight. */
-struct fluid_curve {
-    size_t n;
-    struct fluid_point {
-        int64_t time;
-        double bytes; /* in all */
-    } * point;
-};
-
-/* So many bytes more have arrived, evenly since the last point. */
-void fluid_curve_add (struct fluid_curve *c, int64_t time, double bytes);
-
-/* The highest mean rate of contiguous three quarters of all bytes, bits per
- * second.
- */
-double fluid_curve_best (const struct fluid_curve *c);
-
 #endif /* EMU_FLUID_H */

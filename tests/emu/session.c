@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "ibquery/spread.h"
+#include "probe/bulk.h"
 #include "tests/emu/fluid.h"
 #include "util/alloc.h"
 
@@ -94,7 +95,8 @@ struct session_flow {
     bool there;
     int64_t called;  /* when its sender did */
     int64_t latency; /* from its path's second link on */
-    struct fluid_curve curve;
+    struct bulk_point *arrived; /* [points] */
+    size_t points;
     size_t running; /* parts */
     size_t parts;
     struct session_part part[];
@@ -868,6 +870,19 @@ static void count_bulk (struct session *s, uint32_t arc, double packets)
     s->carried[arc].packets += packets;
 }
 
+static void note_arrived (struct session_flow *flow, int64_t now)
+{
+    double there = (double)flow->bytes;
+    uint64_t before = flow->points ? flow->arrived[flow->points - 1].bytes : 0;
+
+    for (size_t i = 0; i < flow->parts; i++)
+        there -= flow->part[i].left;
+    flow->arrived = xgrow (flow->arrived, flow->points,
+                           sizeof (*flow->arrived));
+    bulk_arrive (flow->arrived, &flow->points, now,
+                 (uint64_t)fmax (there, 0) - before);
+}
+
 /* A part has moved data, and goes on at another rate. */
 static void move_part (void *to, struct fluid_flow *fluid, int64_t now,
                        double bytes)
@@ -883,7 +898,7 @@ static void move_part (void *to, struct fluid_flow *fluid, int64_t now,
     bytes = fmin (bytes, p->left);
     packets = bytes / MODEL_MTU;
     p->left -= bytes;
-    fluid_curve_add (&p->flow->curve, now, bytes);
+    note_arrived (p->flow, now);
     for (size_t i = 0; i < fluid->uses; i++) {
         uint32_t arc = fluid->resource[i];
 
@@ -914,7 +929,7 @@ static void free_flow (struct session *s, struct session_flow *flow)
         flow->prev->next = flow->next;
     else
         s->flow = flow->next;
-    free (flow->curve.point);
+    free (flow->arrived);
     free (flow);
 }
 
@@ -967,7 +982,7 @@ static void take_flow (struct client_burst *b, const struct session_flow *flow)
 {
     b->in = NULL;
     b->as.lost = false;
-    b->as.bits = fluid_curve_best (&flow->curve);
+    b->as.bits = bulk_best (flow->arrived, flow->points);
 }
 
 /* All of it is there. */
@@ -1140,7 +1155,7 @@ static void begin_flow (struct session *s, struct session_flow *flow)
     uint32_t arc[PATH_MAX_HOPS];
 
     flow->running = flow->parts;
-    fluid_curve_add (&flow->curve, s->now, 0);
+    note_arrived (flow, s->now);
     for (size_t i = 0; i < flow->parts; i++) {
         struct session_part *p = &flow->part[i];
         int64_t ns = 0;
@@ -1336,7 +1351,7 @@ static void handle_event (struct session *s, struct session_event *ev)
         end_part (s, (struct session_part *)ev);
         break;
     case EVENT_FLOW:
-        if (flow->curve.n == 0)
+        if (flow->points == 0)
             begin_flow (s, flow);
         else
             arrive_flow (s, flow);
