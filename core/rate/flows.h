@@ -22,6 +22,10 @@
 #ifndef CORE_FLOWS_H
 #define CORE_FLOWS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "core/paths/paths.h"
 #include "core/plan/plan.h"
 #include "util/error.h"
@@ -29,6 +33,15 @@
 struct flows_options {
     unsigned int times; /* how often each link is loaded, at least 1 */
     uint64_t seed;
+    /* What makers of other plans set, else 0. */
+    const uint8_t *often;      /* [columns] instead of times; 0: not at all */
+    const struct plan *begin;  /* flows of the first rounds, which are filled up */
+    const struct plan *before; /* its pairs are not used again */
+    bool apart; /* a flow crosses only one of the links that are to be loaded, if
+                   there is such a pair */
+    const uint32_t *slot;      /* [endpoints] those with the same number are in
+                                  one flow of a round; NULL: those of a port */
+    size_t rounds_max;         /* at most */
 };
 
 /* Make the plan. Its targets are the links that paths of the set cross: one that
@@ -38,6 +51,9 @@ struct flows_options {
  */
 struct plan *flows_make (struct pathset *ps, const struct flows_options *opts,
                          struct error *err);
+
+/* The slots of endpoints, numbered from 0; the caller frees them. */
+uint32_t *flows_slots (const struct pathset *ps, const uint32_t *slot);
 
 /* Check a plan independently of its maker: its rounds have the properties
  * above, no pair occurs twice, and some round fills each of its targets. Return
