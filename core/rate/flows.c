@@ -95,7 +95,7 @@ static void clear_round (struct maker *m)
     m->nflows = m->nat = 0;
     memset (m->load, 0, 2 * m->nlinks * sizeof (*m->load));
     memset (m->last, 0xff, 2 * m->nlinks * sizeof (*m->last));
-    memset (m->busy, 0, pathset_ports (m->ps)); /* slots are no more */
+    memset (m->busy, 0, pathset_size (m->ps)); /* slots are no more */
     memset (m->full, 0, m->nlinks);
     memset (m->spoilt, 0, m->nlinks);
 }
@@ -515,20 +515,20 @@ static void set_done (struct maker *m, const struct plan *plan)
 
 uint32_t *flows_slots (const struct pathset *ps, const uint32_t *slot)
 {
+    const struct network *net = pathset_network (ps);
     size_t n = pathset_size (ps);
     uint32_t *of = xarray (n, sizeof (*of)), next = 0;
     struct map number = { 0 };
 
     for (size_t i = 0; i < n; i++) {
-        uint32_t port = pathset_port (ps, i);
+        uint32_t key = slot        ? slot[i]
+                       : net->card ? net->card (net->net,
+                                                pathset_endpoint (ps, i)->id)
+                                   : pathset_port (ps, i);
 
-        if (!slot) {
-            of[i] = port;
-            continue;
-        }
-        of[i] = map_find (&number, slot[i]);
+        of[i] = map_find (&number, key);
         if (of[i] == MAP_NONE)
-            map_put (&number, slot[i], of[i] = next++);
+            map_put (&number, key, of[i] = next++);
     }
     map_clear (&number);
     return of;
@@ -559,7 +559,7 @@ struct plan *flows_make (struct pathset *ps, const struct flows_options *opts,
     m.flow = xarray (nports / 2 + 1, sizeof (*m.flow));
     m.load = xarray (m2, sizeof (*m.load));
     m.last = xarray (m2, sizeof (*m.last));
-    m.busy = xarray (nports, 1);
+    m.busy = xarray (pathset_size (ps), 1);
     m.full = xarray (m.nlinks, 1);
     m.spoilt = xarray (m.nlinks, 1);
     m.goal = xcalloc (m2, sizeof (*m.goal));
