@@ -36,7 +36,7 @@
 #include "util/text.h"
 
 enum {
-    PAIRS_KEPT = 8,  /* a loopback has two */
+    PAIRS_KEPT = 32, /* a loopback has two */
     OUTSTANDING = 4, /* messages of a queue pair */
     RECEIVES = 64,   /* posted for each: a process that is away for less than
                           1.3 ms loses nothing at 400 Gb/s */
@@ -185,7 +185,7 @@ static int open_queues (struct verbs_bulk *b, struct error *err)
 {
     const struct verbs_device *d = b->device;
     struct ibv_cq_init_attr_ex attr = {
-        .cqe = PAIRS_KEPT * VERBS_BULK_PAIRS * RECEIVES,
+        .cqe = (uint32_t)PAIRS_KEPT * b->qps * RECEIVES,
         .wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM
                     | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
     };
