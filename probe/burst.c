@@ -26,7 +26,7 @@ enum {
 /* The share of BURST_CABLE_NS that is for the first stage. */
 #define FIRST_SHARE .6
 /* Strict ordering is better if its best burst is, by this share: more than bursts
- * of one pair differ.
+ * differ.
  */
 #define BETTER_SHARE .05
 #define USUAL_BITS 1e11 /* where no rate is known */
@@ -328,28 +328,59 @@ static void add_trouble (struct burst_trouble *t, size_t member,
     snprintf (t->why, sizeof (t->why), "%s", why);
 }
 
-/* What arrived of a flow at one of its ends: of a, what b sent. Return false if it
- * is not known; *strict: it was better with strict ordering.
+/* What arrived of a flow at one of its ends: of a, what b sent; a loopback has its
+ * own. NULL: it had no such bursts.
  */
-static bool way_of (const struct lead_bursts *lead, const struct lead_flow *f,
-                    int at, struct burst_way *way, bool *strict)
+static const struct burst_way *way_of (const struct lead_bursts *lead,
+                                       const struct lead_flow *f, bool strict,
+                                       int at)
 {
     uint32_t peer = end_of (lead, at ? f->flow.b : f->flow.a)->peer;
     const struct burst_work *w = &lead->work[lead->g->member_of[peer]];
-    const struct burst_way *plain, *other;
+    size_t task = f->task[strict][at];
 
-    if (f->task[0][at] == SIZE_MAX || *w->why)
-        return false;
-    plain = &w->task[f->task[0][at]].got;
-    *way = *plain;
-    if (f->task[1][at] != SIZE_MAX) {
-        other = &w->task[f->task[1][at]].got;
-        *strict = plain->kept > 0 && other->kept > 0
-                  && other->best > plain->best * (1 + BETTER_SHARE);
-        if (*strict)
-            *way = *other;
+    return task == SIZE_MAX
+                   || w->task[task].got.kept + w->task[task].got.lost == 0
+               ? NULL
+               : &w->task[task].got;
+}
+
+/* The place of what arrives at an end in a flow. */
+static struct burst_way *place_of (struct burst_flow *f, int at)
+{
+    return &f->way[at || f->a == f->b ? 0 : 1];
+}
+
+/* Whether an end receives more with strict ordering than in any burst without;
+ * loopbacks apart.
+ */
+static void find_strict_ends (const struct lead_bursts *lead, bool *strict)
+{
+    size_t n = pathset_size (lead->opts->ps);
+    double (*best)[2] = xcalloc (n, sizeof (*best));
+
+    for (size_t i = 0; i < lead->all->nflows; i++) {
+        struct burst_flow *f = &lead->all->flow[i];
+
+        for (int at = 0; at < 2 && f->a != f->b; at++) {
+            double *most = best[at ? f->b : f->a];
+
+            *most = fmax (*most, place_of (f, at)->best);
+        }
     }
-    return plain->kept + plain->lost > 0;
+    for (size_t i = 0; i < lead->nflows; i++)
+        for (int k = 0; k < 4; k++) {
+            const struct lead_flow *f = &lead->flow[i];
+            const struct burst_way *way = way_of (lead, f, k / 2, k % 2);
+            double *most = &best[k % 2 ? f->flow.b : f->flow.a][k / 2];
+
+            if (way && f->flow.a != f->flow.b)
+                *most = fmax (*most, way->best);
+        }
+    for (size_t end = 0; end < n; end++)
+        strict[end] = best[end][0] > 0
+                      && best[end][1] > best[end][0] * (1 + BETTER_SHARE);
+    free (best);
 }
 
 /* Of an end: its port, as its host told, or as it is known from the first stage,
@@ -386,37 +417,53 @@ static void join_port (struct lead_bursts *lead, uint32_t end, bool strict)
     *before = port;
 }
 
-/* Add what the members found; leave out flows of which an end knows nothing. */
+/* Add what the members found; leave out flows of which an end knows nothing. Where
+ * strict ordering is better, only what came so counts.
+ */
 static void join_found (struct lead_bursts *lead)
 {
     uint32_t first = 0;
-    size_t lost = 0;
+    size_t lost = 0, kept = 0;
     size_t n = pathset_size (lead->opts->ps);
     bool *seen = xcalloc (n, sizeof (*seen));
     bool *strict = xcalloc (n, sizeof (*strict));
 
-    for (size_t i = 0; i < lead->all->nflows; i++)
-        if (lead->all->flow[i].round >= first)
-            first = lead->all->flow[i].round + 1;
+    find_strict_ends (lead, strict);
+    for (size_t i = 0; i < lead->all->nflows; i++) {
+        struct burst_flow *f = &lead->all->flow[i];
+
+        if (f->round >= first)
+            first = f->round + 1;
+        for (int at = 0; at < 2; at++)
+            if (strict[at ? f->b : f->a])
+                *place_of (f, at) = (struct burst_way){ 0 };
+        if (f->way[0].kept + f->way[0].lost + f->way[1].kept + f->way[1].lost)
+            lead->all->flow[kept++] = *f;
+    }
+    lead->all->nflows = kept;
     for (size_t i = 0; i < lead->nflows; i++) {
         const struct lead_flow *f = &lead->flow[i];
         struct burst_flow flow = f->flow;
         bool loops = flow.a == flow.b;
-        bool better[2] = { false, false };
 
         if (f->bursts == 0)
             continue;
-        flow.round += first;
-        if (!way_of (lead, f, 0, &flow.way[loops ? 0 : 1], &better[0])
-            || (!loops && !way_of (lead, f, 1, &flow.way[0], &better[1]))) {
+        if (!way_of (lead, f, false, 0)
+            || (!loops && !way_of (lead, f, false, 1))) {
             /* some adapters have no loopback */
             lost += !loops;
             continue;
         }
+        for (int at = 0; at < (loops ? 1 : 2); at++) {
+            const struct burst_way *way
+                = way_of (lead, f, strict[at ? flow.b : flow.a], at);
+
+            if (way)
+                *place_of (&flow, at) = *way;
+        }
+        flow.round += first;
         bursts_add_flow (lead->all, &flow);
         seen[flow.a] = seen[flow.b] = true;
-        strict[flow.a] |= better[0];
-        strict[flow.b] |= better[1];
     }
     for (uint32_t end = 0; end < n; end++)
         if (seen[end])

@@ -25,8 +25,8 @@ enum {
     LATE_MAX_S = 1,
     MTU_MAX = 1 << 16,
     MTS_MAX = 1 << 20,
-    CONNECT_GAPS = 20000,
-    CONNECT_MS = 500,
+    READY_GAPS = 10000, /* in which both ends must be ready for a burst */
+    READY_MS = 200,
 };
 
 /* Of the bytes of a burst: headers of packets are as many bytes as this, and
@@ -136,38 +136,46 @@ static struct transport_burst burst_of (const struct burst_task *task)
     };
 }
 
-/* Connect all pairs, in whatever order they get ready; those that are not in time
- * have no bursts.
+/* Keep the first reason. */
+static void note_trouble (struct burst_work *w, const char *why)
+{
+    if (!*w->why)
+        snprintf (w->why, sizeof (w->why), "%.*s", BURST_WHY, why);
+}
+
+/* Prepare for the bursts of a step; tasks that cannot be prepared, or are not in
+ * time, have none from now on. Return 0, or -1 with err.
  */
-static int connect_bursts (struct group *g, struct burst_work *w,
+static int prepare_bursts (struct group *g, struct burst_work *w,
+                           struct burst_task *const *task, size_t n,
                            struct error *err)
 {
     int64_t until
         = group_now (g)
-          + transport_gaps (g->t, CONNECT_GAPS, CONNECT_MS * INT64_C (1000000));
-    size_t open = w->ntasks;
+          + transport_gaps (g->t, READY_GAPS, READY_MS * INT64_C (1000000));
+    bool ready[TRANSPORT_RAILS_MAX] = { false };
     struct error why;
 
-    if (!g->transport->bulk) {
-        snprintf (w->why, sizeof (w->why), "its transport has no bursts");
-        return 0;
-    }
     for (;;) {
-        for (size_t i = 0; i < w->ntasks; i++) {
-            struct transport_burst b = burst_of (&w->task[i]);
-            int rc = w->task[i].ready
-                         ? 0
+        size_t open = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            struct transport_burst b = burst_of (task[i]);
+            int rc = task[i]->off || ready[i]
+                         ? 1
                          : g->transport->bulk_prepare (g->t, b.rail, b.peer,
                                                        b.way, b.strict, &why);
 
-            if (rc < 0) {
-                snprintf (w->why, sizeof (w->why), "%.*s", BURST_WHY, why.text);
-                return 0;
-            }
-            w->task[i].ready |= rc > 0;
-            open -= rc > 0;
+            if (rc < 0)
+                note_trouble (w, why.text);
+            ready[i] = rc > 0;
+            task[i]->off |= rc < 0
+                            || (rc == 0
+                                && (group_now (g) >= until
+                                    || g->member[g->member_of[b.peer]].dead));
+            open += !ready[i] && !task[i]->off;
         }
-        if (open == 0 || group_now (g) >= until)
+        if (open == 0)
             return 0;
         if (group_until (g, group_now (g) + group_gap (g), err) < 0)
             return -1;
@@ -321,26 +329,31 @@ static int run_burst_step (struct group *g, struct burst_work *w,
     struct burst_task *of[TRANSPORT_RAILS_MAX];
     int64_t until;
     struct error why;
-    size_t n = 0;
+    size_t all = 0, n = 0;
 
-    for (size_t i = first; i < last && !*w->why; i++) {
-        if (!w->task[i].ready || w->task[i].bursts < pass)
+    for (size_t i = first; i < last; i++)
+        if (!w->task[i].off && w->task[i].bursts >= pass)
+            of[all++] = &w->task[i];
+    if (prepare_bursts (g, w, of, all, err) < 0 || group_barrier (g, err) < 0)
+        return -1;
+    for (size_t i = 0; i < all; i++) {
+        if (of[i]->off)
             continue;
-        of[n] = &w->task[i];
+        of[n] = of[i];
         burst[n] = burst_of (of[n]);
         if (pass == 0)
             burst[n].bytes /= BURST_WARM;
         n++;
     }
-    if (group_barrier (g, err) < 0)
-        return -1;
     if (n == 0)
         return 0;
     until = group_now (g) + w->late_ns;
     if (g->transport->bulk (g->t, burst, n,
                             until < g->deadline ? until : g->deadline, &why)
         < 0) {
-        snprintf (w->why, sizeof (w->why), "%.*s", BURST_WHY, why.text);
+        note_trouble (w, why.text);
+        for (size_t i = 0; i < w->ntasks; i++)
+            w->task[i].off = true;
         return 0;
     }
     for (size_t i = 0; i < n && pass > 0; i++) {
@@ -382,17 +395,28 @@ static int run_burst_passes (struct group *g, struct burst_work *w,
 
 int burst_work_run (struct group *g, struct burst_work *w, struct error *err)
 {
+    const struct transport *t = g->transport;
+    char before[BURST_WHY + 1] = "";
+    const char *trouble;
     int rc;
 
-    if (g->transport->set_level)
-        g->transport->set_level (g->t, w->level);
+    if (!t->bulk) {
+        note_trouble (w, "its transport has no bursts");
+        for (size_t i = 0; i < w->ntasks; i++)
+            w->task[i].off = true;
+    }
+    if (t->trouble && (trouble = t->trouble (g->t)))
+        snprintf (before, sizeof (before), "%.*s", BURST_WHY, trouble);
+    if (t->set_level)
+        t->set_level (g->t, w->level);
     group_attend (g, w->ntasks > 0);
     begin_rails (g, w);
-    rc = connect_bursts (g, w, err);
-    if (rc == 0)
-        rc = run_burst_passes (g, w, err);
+    rc = run_burst_passes (g, w, err);
     group_attend (g, false);
     end_rails (g, w);
+    if (t->trouble && (trouble = t->trouble (g->t))
+        && strncmp (trouble, before, BURST_WHY))
+        note_trouble (w, trouble);
     return rc;
 }
 

@@ -40,7 +40,7 @@ struct burst_task {
     bool strict;
     uint32_t bytes;
     /* found: */
-    bool ready;
+    bool off; /* there are no bursts with the peer */
     struct burst_way got;
 };
 
@@ -68,8 +68,7 @@ struct burst_work { /* of one member */
     struct local_port *port;
     size_t nports;
     struct burst_rail rail[TRANSPORT_RAILS_MAX];
-    char why[BURST_WHY
-             + 1]; /* it takes part in barriers alone; "": no trouble */
+    char why[BURST_WHY + 1]; /* what went wrong; "": nothing */
 };
 
 void burst_work_clear (struct burst_work *w);

@@ -165,13 +165,14 @@ static void look_at_way (struct shared *sh, const struct burst_way *way,
     sh->lost += way->kept == 0 && way->lost > 0;
     if (n > sh->most)
         sh->most = n;
+    /* what came before it was known that strict ordering is better */
+    if (n == 0 && to == VICTIM && what->strict)
+        return;
     if (n == 0 || way->worst > way->best
         || (lost ? way->kept != 0 : way->lost != 0)
-        || !about (way->best,
-                   lost                                                 ? 0
-                   : slow                                               ? SLOW
-                   : to == VICTIM && what->slow && way->best < FULL / 2 ? SLOW
-                                                                        : FULL))
+        || !about (way->best, lost   ? 0
+                              : slow ? SLOW
+                                     : FULL))
         sh->wrong++;
 }
 
