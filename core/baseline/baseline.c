@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/rate/carry.h"
 #include "util/alloc.h"
 #include "util/map.h"
 #include "util/sort.h"
@@ -35,6 +36,7 @@ void baseline_destroy (struct baseline *b)
         free (b->crossed[l].v);
     free (b->crossed);
     free (b->flow_ns);
+    free (b->rate);
     free (b);
 }
 
@@ -165,6 +167,45 @@ static int compare_samples_pairs (const void *va, const void *vb)
     return util_compare (pair_key (x->a, x->b), pair_key (y->a, y->b));
 }
 
+/* By arcs, of each the newest first; of one audit as they were. */
+static int compare_baseline_rates (const void *va, const void *vb)
+{
+    const struct baseline_rate *x = va, *y = vb;
+
+    return x->arc != y->arc ? util_compare (x->arc, y->arc)
+                            : util_compare (y->audit, x->audit);
+}
+
+/* What arcs carried that were asked for as much as they may be able to: host
+ * links, and others that were at least half filled.
+ */
+static int add_rates (struct baseline *b, const struct bursts *bursts,
+                      int64_t audit, struct error *err)
+{
+    const struct link_info *link = pathset_network (b->ps)->link;
+    struct carry *c = bursts_carried (bursts, b->ps, err);
+
+    if (!c)
+        return -1;
+    for (uint32_t arc = 0; arc < 2 * b->nlinks; arc++) {
+        const struct carry_link *l = &c->link[arc_link (arc)];
+        double bits = l->carried[arc % 2], offered = l->offered[arc % 2];
+
+        if (bits <= 0 || offered <= 0
+            || (link[arc_link (arc)].kind == LINK_SWITCH
+                && offered < link[arc_link (arc)].rate / 2))
+            continue;
+        b->rate = xgrow (b->rate, b->nrates, sizeof (*b->rate));
+        b->rate[b->nrates++] = (struct baseline_rate){
+            audit, arc, (float)bits, (float)offered,
+        };
+    }
+    carry_destroy (c);
+    if (b->nrates > 0)
+        qsort (b->rate, b->nrates, sizeof (*b->rate), compare_baseline_rates);
+    return 0;
+}
+
 int baseline_add (struct baseline *b, const struct samples *s, int64_t audit,
                   struct error *err)
 {
@@ -205,6 +246,8 @@ int baseline_add (struct baseline *b, const struct samples *s, int64_t audit,
         b->row[b->nrows++] = row;
         i += o.v[i].oneway;
     }
+    if (rc == 0 && s->bursts)
+        rc = add_rates (b, s->bursts, audit, err);
     observe_loopbacks (s, ends, time);
     for (uint32_t i = 0; i < ends && rc == 0; i++)
         if (!isnan (time[i].ns) && measured[i])

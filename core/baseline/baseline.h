@@ -53,6 +53,13 @@ struct baseline_loopback {
     struct loopback_time time;
 };
 
+struct baseline_rate { /* of an arc in a run with bursts (core/rate/carry) */
+    int64_t audit;         /* that run's */
+    uint32_t arc;          /* of the network */
+    float bits, expected;  /* what it carried at most, and what was offered then,
+                              by nominal rates */
+};
+
 struct baseline_run {
     int64_t audit;   /* of a ledger; 0: of none */
     uint64_t level, rc, spread; /* as of samples */
@@ -73,6 +80,8 @@ struct baseline {
     size_t nlinks;    /* all of the network */
     double *flow_ns;  /* NAN: lost */
     size_t nflows;
+    struct baseline_rate *rate; /* by arcs, of each the newest first */
+    size_t nrates;
     int64_t open;     /* audits from this one on had no result yet when the
                          newest run was added; 0: all had */
 };

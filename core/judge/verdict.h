@@ -122,7 +122,12 @@ enum fact_kind {
     FACT_RATE_ALIKE,   /* hosts, rate, expected; name: what they share */
     FACT_RATE_FILLED,  /* cables, share at most, of all */
     FACT_RATE_UNTOLD,  /* cables that others' traffic, or too few flows, hide */
-    FACT_RATE_PART,    /* name: what was not measured, and why */
+    FACT_RATE_FORBIDDEN, /* what was not measured, and why: as of bursts.h */
+    FACT_RATE_TRANSPORT,
+    FACT_RATE_SITE,
+    FACT_RATE_TIME,
+    FACT_RATE_SPREAD,
+    FACT_RATE_HOSTS,
     FACT_ALONE,        /* ports; name: the first */
     FACT_SILENT_NODES, /* nodes; name: their list */
     FACT_INCOMPLETE,
