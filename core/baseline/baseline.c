@@ -197,7 +197,10 @@ static int add_rates (struct baseline *b, const struct bursts *bursts,
             continue;
         b->rate = xgrow (b->rate, b->nrates, sizeof (*b->rate));
         b->rate[b->nrates++] = (struct baseline_rate){
-            audit, arc, (float)bits, (float)offered,
+            audit,
+            arc,
+            (float)bits,
+            (float)offered,
         };
     }
     carry_destroy (c);

@@ -53,10 +53,10 @@ struct baseline_loopback {
     struct loopback_time time;
 };
 
-struct baseline_rate { /* of an arc in a run with bursts (core/rate/carry) */
-    int64_t audit;         /* that run's */
-    uint32_t arc;          /* of the network */
-    float bits, expected;  /* what it carried at most, and what was offered then,
+struct baseline_rate {    /* of an arc in a run with bursts (core/rate/carry) */
+    int64_t audit;        /* that run's */
+    uint32_t arc;         /* of the network */
+    float bits, expected; /* what it carried at most, and what was offered then,
                               by nominal rates */
 };
 

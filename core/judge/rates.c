@@ -18,6 +18,7 @@
 enum {
     KIND_MIN = 4,        /* ports of a kind, for their usual share to count */
     PAYLOAD_LEAST = 128, /* bytes of a PCIe packet */
+    BURSTS_ENOUGH = 4,   /* of a flow, for others' that pause to show */
     RIVALS_MAX = 2,      /* switch links that are UNKNOWN by name, and */
     RIVALS_PER = 50,     /* one more for so many that were filled */
 };
@@ -36,8 +37,8 @@ struct rate_port {
     uint32_t link, end;         /* an endpoint of it */
     uint32_t arc[2];            /* that it sends over, receives by */
     const struct burst_port *p; /* NULL: not described */
-    double nominal; /* payload of port, link and PCIe; HUGE_VAL: not known */
-    double doubt;   /* share of it that PCIe's payload may cost */
+    double nominal;  /* payload of port, link and PCIe; HUGE_VAL: not known */
+    double doubt;    /* share of it that PCIe's payload may cost */
     double share[2]; /* most of what is nominal, sent and received; 0: none */
     double loopback; /* 0: not measured */
     size_t kind;
@@ -60,21 +61,22 @@ struct rating {
     size_t nports;
     struct rate_kind *kind; /* [nports] */
     size_t nkinds;
-    double top;        /* the greatest usual share */
-    double payload;    /* share of the wire's data that is payload */
-    double *arc_bits;  /* [2 * nlinks] what to expect, of one cable */
-    double *full_bits; /* the same of all cables of a bundle; HUGE_VAL: not known */
-    double *before;    /* [2 * nlinks] share of nominal in the baseline; 0 */
-    bool *own;         /* [2 * nlinks] expected by that */
-    double *doubt;     /* [2 * nlinks] */
+    double top;       /* the greatest usual share */
+    double payload;   /* share of the wire's data that is payload */
+    double *arc_bits; /* [2 * nlinks] what to expect, of one cable */
+    double *
+        full_bits; /* the same of all cables of a bundle; HUGE_VAL: not known */
+    double *before; /* [2 * nlinks] share of nominal in the baseline; 0 */
+    bool *own;      /* [2 * nlinks] expected by that */
+    double *doubt;  /* [2 * nlinks] */
     double error;
     struct flows flows;
-    size_t nways;      /* directions of flows, by rounds */
+    size_t nways; /* directions of flows, by rounds */
     struct flow_way *way;
     double *rate, *fair; /* [nways] */
     struct carry *carry;
     size_t untold;
-    bool *told;          /* [nlinks] a finding or untold */
+    bool *told; /* [nlinks] a finding or untold */
 };
 
 static double double_known (double bits)
@@ -251,13 +253,12 @@ static void limit_kinds (struct rating *r)
         if (first->p && first->p->able.lanes > 0)
             snprintf (name, sizeof (name), "ports in slots of %s",
                       PCIE_SHOWN (&first->p->able));
-        if (k->known[way]
-            && k->usual[way] < SHARE_WARN * (1 - first->doubt))
-            verdict_limit (r->v, VERDICT_OK,
-                           FACT (RATE_ALIKE,
-                                 N ((double)k->n, k->usual[way] * k->nominal,
-                                    k->nominal),
-                                 NAMES (*name ? name : "ports of one kind")));
+        if (k->known[way] && k->usual[way] < SHARE_WARN * (1 - first->doubt))
+            verdict_limit (
+                r->v, VERDICT_OK,
+                FACT (RATE_ALIKE,
+                      N ((double)k->n, k->usual[way] * k->nominal, k->nominal),
+                      NAMES (*name ? name : "ports of one kind")));
         if (k->nominal < RATES_FAIL * payload && payload < HUGE_VAL) {
             const char **host = xarray (r->nports, sizeof (*host));
             size_t n = 0;
@@ -265,16 +266,15 @@ static void limit_kinds (struct rating *r)
 
             for (size_t q = 0; q < r->nports; q++)
                 if (r->port[q].kind == i)
-                    host[n++]
-                        = pathset_endpoint (r->ps, r->port[q].end)->host;
+                    host[n++] = pathset_endpoint (r->ps, r->port[q].end)->host;
             n = text_unique (host, n);
             fold = hostlist_fold (host, n);
-            verdict_limit (r->v, VERDICT_OK,
-                           FACT (RATE_SLOT,
-                                 N (first->p->able.lanes,
-                                    first->p->able.mts / 1e3, k->nominal,
-                                    payload),
-                                 NAMES (fold ? fold : "?")));
+            verdict_limit (
+                r->v, VERDICT_OK,
+                FACT (RATE_SLOT,
+                      N (first->p->able.lanes, first->p->able.mts / 1e3,
+                         k->nominal, payload),
+                      NAMES (fold ? fold : "?")));
             free (fold);
             free (host);
         }
@@ -407,8 +407,12 @@ static int expect_flows (struct rating *r, double (*flat)[2], struct error *err)
 static struct carry *explain_flows (const struct rating *r)
 {
     const struct carry_flows of = {
-        .flows = &r->flows, .rate = r->rate, .fair = r->fair,
-        .arc_bits = r->full_bits, .floor = SHARE_OWN, .same = SHARE_SAME,
+        .flows = &r->flows,
+        .rate = r->rate,
+        .fair = r->fair,
+        .arc_bits = r->full_bits,
+        .floor = SHARE_OWN,
+        .same = SHARE_SAME,
     };
 
     return carry_explain (r->net, &of);
@@ -420,15 +424,15 @@ static struct carry *explain_flows (const struct rating *r)
 
 struct arc_load {
     double carried, offered;
-    size_t inputs; /* links by which its flows come, at least 1 */
-    bool whole;    /* all of them were measured */
+    size_t inputs;  /* links by which its flows come, at least 1 */
+    uint32_t least; /* bursts of one of them, where each was measured; or 0 */
 };
 
 static struct arc_load arc_load_of (const struct rating *r, size_t round,
                                     size_t from, uint32_t arc)
 {
     const struct csr *c = &r->flows.round[round];
-    struct arc_load load = { .whole = true };
+    struct arc_load load = { .least = UINT32_MAX };
     uint32_t *input = xarray (c->n, sizeof (*input));
 
     for (size_t i = 0; i < c->n; i++)
@@ -441,9 +445,13 @@ static struct arc_load arc_load_of (const struct rating *r, size_t round,
                     same++;
                 if (same == load.inputs)
                     input[load.inputs++] = by;
-                load.whole &= !isnan (r->rate[from + i]);
-                load.carried += isnan (r->rate[from + i]) ? 0 : r->rate[from + i];
-                load.offered += isnan (r->fair[from + i]) ? 0 : r->fair[from + i];
+                if (isnan (r->rate[from + i])
+                    || way_of (r, from + i)->kept < load.least)
+                    load.least = isnan (r->rate[from + i])
+                                     ? 0
+                                     : way_of (r, from + i)->kept;
+                load.carried += r->rate[from + i];
+                load.offered += r->fair[from + i];
             }
     free (input);
     return load;
@@ -462,13 +470,13 @@ static bool is_no_traffic (const struct rating *r, uint32_t arc)
         struct arc_load load = arc_load_of (r, k, from, arc);
         double inputs = (double)load.inputs;
 
-        if (load.inputs == 0 || !load.whole || load.carried <= 0)
+        if (load.inputs == 0 || load.least < BURSTS_ENOUGH || load.carried <= 0)
             continue;
-        least = fmin (least, inputs
-                                 * (bits * (1 + r->error) / load.carried - 1));
+        least
+            = fmin (least, inputs * (bits * (1 + r->error) / load.carried - 1));
         if (load.carried < SHARE_OWN * load.offered)
-            most = fmax (most, inputs
-                                   * (bits * (1 - r->error) / load.carried - 1));
+            most = fmax (most,
+                         inputs * (bits * (1 - r->error) / load.carried - 1));
     }
     return most > least + .25;
 }
@@ -540,10 +548,10 @@ static bool is_port_below (const struct rating *r, const struct rate_port *x)
 
 struct low_link {
     uint32_t link;
-    unsigned int ways;       /* that are low */
-    uint32_t arc;            /* the lowest */
-    double rate, expected;   /* of that */
-    double share;            /* with the error, in its favour */
+    unsigned int ways;            /* that are low */
+    uint32_t arc;                 /* the lowest */
+    double rate, expected;        /* of that */
+    double share;                 /* with the error, in its favour */
     const struct rate_port *port; /* of a host link */
     bool pcie, below, loop_slow, loop_fast;
 };
@@ -648,18 +656,17 @@ static void add_rate_facts (struct rating *r, struct finding *f,
         rate.name[0] = r->net->sw[info->end[low->arc % 2]].name;
     finding_add_fact (v, f, rate);
     if (r->before[low->arc] > 0)
-        finding_add_fact (v, f,
-                          FACT (RATE_BEFORE,
-                                N (r->own[low->arc]
-                                       ? low->expected
-                                       : low->expected * r->before[low->arc]
-                                             / r->top)));
+        finding_add_fact (
+            v, f,
+            FACT (RATE_BEFORE,
+                  N (r->own[low->arc]
+                         ? low->expected
+                         : low->expected * r->before[low->arc] / r->top)));
     if (p && low->pcie)
-        finding_add_fact (v, f,
-                          FACT (RATE_PCIE,
-                                N (p->now.lanes, p->now.mts / 1e3,
-                                   p->able.lanes, p->able.mts / 1e3,
-                                   pcie_below (low->port))));
+        finding_add_fact (
+            v, f,
+            FACT (RATE_PCIE, N (p->now.lanes, p->now.mts / 1e3, p->able.lanes,
+                                p->able.mts / 1e3, pcie_below (low->port))));
     if (alone && (low->loop_slow || low->loop_fast)) {
         finding_add_fact (v, f, FACT (RATE_LOOPBACK, N (low->port->loopback)));
         f->loopback = low->loop_slow ? LOOPBACK_SLOW : LOOPBACK_FAST;
@@ -713,7 +720,8 @@ static void join_suspects (struct finding *f, const uint32_t *link, size_t n)
             }
 }
 
-static void add_rate_suspect (struct rating *r, struct finding *f, uint32_t link)
+static void add_rate_suspect (struct rating *r, struct finding *f,
+                              uint32_t link)
 {
     const struct link_info *info = &r->net->link[link];
 
@@ -779,8 +787,8 @@ static void judge_low_links (struct rating *r, const struct carry_finding *c,
     }
     if (f) {
         join_suspects (f, link, n);
-        f->level = level > f->level && level != VERDICT_UNKNOWN ? level
-                                                                : f->level;
+        f->level
+            = level > f->level && level != VERDICT_UNKNOWN ? level : f->level;
     }
     else {
         f = verdict_add (r->v, level, BASIS_RATE);
@@ -806,8 +814,7 @@ static void find_lost (struct rating *r)
             const struct csr *c = &r->flows.round[k];
 
             for (size_t x = c->start[i]; x < c->start[i + 1]; x++)
-                seen[arc_link (c->v[x])]
-                    |= way_of (r, way)->kept > 0 ? 2 : 1;
+                seen[arc_link (c->v[x])] |= way_of (r, way)->kept > 0 ? 2 : 1;
         }
     for (size_t l = 0; l < r->net->nlinks; l++)
         if (seen[l] == 1 && !r->told[l])
@@ -880,8 +887,8 @@ static int list_rates (struct rating *r, double (*flat)[2], struct error *err)
                     asked = fmin (found->link[l].asked[way], bits);
             if (c->rounds[way] == 0 || asked < RATES_LOADED * bits)
                 continue;
-            v->rate = pool_grow (v->pool, v->rate, v->nrates,
-                                 sizeof (*v->rate));
+            v->rate
+                = pool_grow (v->pool, v->rate, v->nrates, sizeof (*v->rate));
             v->rate[v->nrates++]
                 = (struct verdict_rate){ 2 * l + way, c->carried[way], asked };
         }
@@ -913,8 +920,8 @@ static void judge_flows (struct rating *r)
     find_lost (r);
     if (few > 0)
         verdict_limit (r->v, VERDICT_OK,
-                       FACT (RATE_FILLED, N ((double)few, floor (100 * fill),
-                                             (double)all)));
+                       FACT (RATE_FILLED,
+                             N ((double)few, floor (100 * fill), (double)all)));
     if (r->untold > 0)
         verdict_limit (r->v, VERDICT_OK,
                        FACT (RATE_UNTOLD, N ((double)r->untold)));

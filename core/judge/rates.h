@@ -28,7 +28,8 @@
  *            what lacks, or the judge's options name the link as busy
  *   UNKNOWN  a switch link, as others' flows that never pause look the same. Not if
  *            its bursts agree and no number of others' flows, each with as much as
- *            one of the links by which ours come, fits to all rounds: then as above.
+ *            one of the links by which ours come, fits to all rounds of four
+ *            bursts or more: then as above.
  *            Counters that show lanes, speed or errors decide it, too (corroborate).
  *            Above 75 %, or of more than a few such links, only a limit counts them
  *

@@ -341,8 +341,10 @@ int flows_of_bursts (struct flows *f, struct flow_way **way, size_t *n,
 
             if (from == to)
                 continue;
-            hops = k % 2 ? pathset_walk (ps, to, from, c->v + c->start[c->n], err)
-                         : pathset_walk (ps, from, to, c->v + c->start[c->n], err);
+            hops
+                = k % 2
+                      ? pathset_walk (ps, to, from, c->v + c->start[c->n], err)
+                      : pathset_walk (ps, from, to, c->v + c->start[c->n], err);
             if (hops < 0) {
                 rc = -1;
                 break;
@@ -392,7 +394,7 @@ struct slow_by {
 struct judging {
     const struct network *net;
     const struct carry_flows *of;
-    double *sum;             /* [2 * nlinks] in one round; the most of a flow */
+    double *sum; /* [2 * nlinks] in one round; the most of a flow */
     double *most;
     double *through;         /* [nswitches] in one round */
     struct slow_by *suspect; /* of the slow flows, by flow */
@@ -408,8 +410,8 @@ static void sum_round (struct judging *w, const struct csr *arcs,
     for (size_t k = 0; k < arcs->start[arcs->n]; k++)
         w->sum[arcs->v[k]] = w->most[arcs->v[k]] = 0;
     for (size_t i = 0; i < arcs->n; i++)
-        for (size_t k = arcs->start[i];
-             k < arcs->start[i + 1] && !isnan (v[i]); k++) {
+        for (size_t k = arcs->start[i]; k < arcs->start[i + 1] && !isnan (v[i]);
+             k++) {
             w->sum[arcs->v[k]] += v[i];
             w->most[arcs->v[k]] = fmax (w->most[arcs->v[k]], v[i]);
         }
@@ -476,8 +478,7 @@ static void add_flow_suspect (struct judging *w, size_t flow, uint32_t arc)
             return;
         }
     w->suspect = xgrow (w->suspect, w->nsuspects, sizeof (*w->suspect));
-    w->suspect[w->nsuspects++]
-        = (struct slow_by){ flow, arc_link (arc), way };
+    w->suspect[w->nsuspects++] = (struct slow_by){ flow, arc_link (arc), way };
 }
 
 static void find_suspects (struct judging *w, const struct csr *arcs,
@@ -521,14 +522,14 @@ static uint32_t best_link (struct judging *w)
     for (size_t i = 0; i < w->nsuspects; i++) {
         uint32_t l = w->suspect[i].link;
         const struct carry_link *c = &w->out->link[l];
-        double part = fmax (c->carried[0], c->carried[1])
-                      / fmax (w->of->arc_bits[2 * l], w->of->arc_bits[2 * l + 1]);
+        double part
+            = fmax (c->carried[0], c->carried[1])
+              / fmax (w->of->arc_bits[2 * l], w->of->arc_bits[2 * l + 1]);
 
         if (i == 0 || w->explains[l] > w->explains[best]
             || (w->explains[l] == w->explains[best]
-                && (info[l].kind != info[best].kind
-                        ? info[l].kind == LINK_HOST
-                        : part < least))) {
+                && (info[l].kind != info[best].kind ? info[l].kind == LINK_HOST
+                                                    : part < least))) {
             best = l;
             least = part;
         }
@@ -617,7 +618,7 @@ struct carry *carry_explain (const struct network *net,
     };
     for (int k = 0; k < 2; k++)
         for (size_t r = 0, from = 0; r < f->nrounds; from += f->round[r++].n)
-            steps[k] (&w, &f->round[r], from);
+            steps[k](&w, &f->round[r], from);
     while (w.nsuspects > 0 && out->nfindings < CARRY_FINDINGS_MAX)
         add_carry_finding (&w, best_link (&w));
     free (w.sum);

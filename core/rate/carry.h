@@ -130,7 +130,7 @@ struct carry_flows {
     const struct flows *flows;
     const double *rate, *fair; /* of each flow, in their order; NAN: not
                                   measured */
-    const double *arc_bits;    /* [2 * nlinks] of each arc; HUGE_VAL: not known */
+    const double *arc_bits; /* [2 * nlinks] of each arc; HUGE_VAL: not known */
     double floor, same;
 };
 struct carry *carry_explain (const struct network *net,

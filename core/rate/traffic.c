@@ -43,8 +43,8 @@ static void cross_limit (struct traffic_limits *w, uint32_t limit)
 
 static void begin_traffic_way (struct traffic_limits *w)
 {
-    w->ways.start = xrealloc (w->ways.start, w->ways.n + 2,
-                              sizeof (*w->ways.start));
+    w->ways.start
+        = xrealloc (w->ways.start, w->ways.n + 2, sizeof (*w->ways.start));
     if (w->ways.n == 0)
         w->ways.start[0] = 0;
     w->ways.n++;
@@ -112,8 +112,8 @@ int traffic_round (const struct traffic *t, const struct pathset *ps,
 {
     struct traffic_limits w = {
         .t = t,
-        .number = xcalloc (2 * pathset_network (ps)->nlinks,
-                           sizeof (*w.number)),
+        .number
+        = xcalloc (2 * pathset_network (ps)->nlinks, sizeof (*w.number)),
     };
     double *rate = xarray (2 * n + t->nothers, sizeof (*rate));
     size_t first = b->nflows;

@@ -27,13 +27,13 @@ struct traffic_flow {
 };
 
 struct traffic {
-    const double *arc_bits;           /* [2 * nlinks] payload */
-    const struct traffic_host *host;  /* [ports of the set] */
+    const double *arc_bits;          /* [2 * nlinks] payload */
+    const struct traffic_host *host; /* [ports of the set] */
     const struct traffic_flow *other;
     size_t nothers;
-    double noise;                     /* of each burst: standard deviation, as a
+    double noise;        /* of each burst: standard deviation, as a
                                          share */
-    unsigned int bursts;              /* of each flow */
+    unsigned int bursts; /* of each flow */
 };
 
 /* Append what the flows of a plan's rounds measure, as rounds from `round` on; and a
