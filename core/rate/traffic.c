@@ -12,7 +12,7 @@
  * flows come after ours.
  */
 struct traffic_limits {
-    const struct traffic *t;
+    const struct traffic_sim *t;
     uint32_t *number; /* [2 * nlinks] from 1; 0: no flow of ours crosses it */
     uint32_t *arc;    /* of each number; NETWORK_NONE: a host's or flow's own */
     double *bits;
@@ -80,7 +80,7 @@ static void count_burst (struct burst_way *way, double bits)
     way->worst = way->kept++ > 0 ? fmin (way->worst, bits) : bits;
 }
 
-static double with_noise (const struct traffic *t, double bits, struct rng *rng)
+static double with_noise (const struct traffic_sim *t, double bits, struct rng *rng)
 {
     return bits * fmax (0, 1 + t->noise * rng_normal (rng));
 }
@@ -106,7 +106,7 @@ static void burst_among (struct traffic_limits *w, size_t ours, double *rate,
     w->n = limits;
 }
 
-int traffic_round (const struct traffic *t, const struct pathset *ps,
+int traffic_round (const struct traffic_sim *t, const struct pathset *ps,
                    const struct probe *pair, size_t n, uint32_t round,
                    struct bursts *b, struct rng *rng, struct error *err)
 {
@@ -141,7 +141,7 @@ int traffic_round (const struct traffic *t, const struct pathset *ps,
     return rc;
 }
 
-int traffic_measure (const struct traffic *t, const struct pathset *ps,
+int traffic_measure (const struct traffic_sim *t, const struct pathset *ps,
                      const struct plan *plan, uint32_t round, struct bursts *b,
                      struct rng *rng, struct error *err)
 {
@@ -156,7 +156,7 @@ int traffic_measure (const struct traffic *t, const struct pathset *ps,
     return 0;
 }
 
-void traffic_loopbacks (const struct traffic *t, const struct pathset *ps,
+void traffic_loopbacks (const struct traffic_sim *t, const struct pathset *ps,
                         uint32_t round, struct bursts *b, struct rng *rng)
 {
     size_t seen = 0;

@@ -26,7 +26,7 @@ struct traffic_flow {
     double pause; /* share of bursts during which it pauses */
 };
 
-struct traffic {
+struct traffic_sim {
     const double *arc_bits;          /* [2 * nlinks] payload */
     const struct traffic_host *host; /* [ports of the set] */
     const struct traffic_flow *other;
@@ -39,16 +39,16 @@ struct traffic {
 /* Append what the flows of a plan's rounds measure, as rounds from `round` on; and a
  * loopback of each port of the set, in rounds of its own. 0, or -1 with err.
  */
-int traffic_measure (const struct traffic *t, const struct pathset *ps,
+int traffic_measure (const struct traffic_sim *t, const struct pathset *ps,
                      const struct plan *plan, uint32_t round, struct bursts *b,
                      struct rng *rng, struct error *err);
-void traffic_loopbacks (const struct traffic *t, const struct pathset *ps,
+void traffic_loopbacks (const struct traffic_sim *t, const struct pathset *ps,
                         uint32_t round, struct bursts *b, struct rng *rng);
 
 /* Both directions of a flow alone in a round, as traffic_measure would; for tests that
  * choose their pairs one by one.
  */
-int traffic_round (const struct traffic *t, const struct pathset *ps,
+int traffic_round (const struct traffic_sim *t, const struct pathset *ps,
                    const struct probe *pair, size_t n, uint32_t round,
                    struct bursts *b, struct rng *rng, struct error *err);
 

@@ -27,7 +27,7 @@ struct scene {
     struct traffic_host host[HOSTS_MAX];
     struct burst_port port[HOSTS_MAX];
     struct traffic_flow other[OTHERS_MAX];
-    struct traffic traffic;
+    struct traffic_sim traffic;
     struct baseline *base;
     struct rng rng;
 };
@@ -57,7 +57,7 @@ static void scene_open (struct scene *s, size_t job)
             .could = { 16, 16000 },
         };
     }
-    s->traffic = (struct traffic){
+    s->traffic = (struct traffic_sim){
         .arc_bits = s->arc_bits,
         .host = s->host,
         .other = s->other,
