@@ -12,11 +12,7 @@
 #include "ibquery/local.h"
 #include "util/text.h"
 
-enum {
-    LINKS_MAX = 16, /* between an adapter and the root */
-    LANES_MAX = 32,
-    MTS_MAX = 256000,
-};
+enum { LINKS_MAX = 16 /* between an adapter and the root */ };
 
 /* Read one end of a link: `which` is "current" or "max". The kernel writes "8",
  * and "8 GT/s", "8.0 GT/s PCIe", "Unknown".
@@ -31,14 +27,14 @@ static void read_link_rate (int dir, const char *device, const char *which,
     *rate = (struct pcie_rate){ 0 };
     snprintf (path, sizeof (path), "%s/%s_link_width", device, which);
     if (local_read_line (dir, path, line, sizeof (line)) < 0
-        || text_u64 (line, 1, LANES_MAX, &lanes) < 0)
+        || text_u64 (line, 1, PCIE_LANES_MAX, &lanes) < 0)
         return;
     snprintf (path, sizeof (path), "%s/%s_link_speed", device, which);
     if (local_read_line (dir, path, line, sizeof (line)) < 0)
         return;
     gts = strtod (line, &end);
     if (end == line || strncmp (end, " GT/s", 5) || !(gts >= 1)
-        || gts > MTS_MAX / 1000)
+        || gts > PCIE_MTS_MAX / 1000)
         return;
     rate->lanes = (unsigned)lanes;
     rate->mts = (unsigned)(gts * 1000 + .5);

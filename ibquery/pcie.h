@@ -17,7 +17,11 @@
 
 #include "util/pcie.h"
 
-enum { PCIE_ADDRESS = 16 };
+enum {
+    PCIE_ADDRESS = 16,
+    PCIE_LANES_MAX = 32,
+    PCIE_MTS_MAX = 256000,
+};
 
 struct pcie {
     struct pcie_rate able;      /* of the path; 0 lanes: nothing is known */
@@ -26,6 +30,12 @@ struct pcie {
     char address[PCIE_ADDRESS]; /* of that link's lower end, "0000:3b:00.0";
                                    "": it is the adapter's own */
 };
+
+/* Whether a link runs below what the path is able to. */
+static inline bool pcie_is_degraded (const struct pcie *p)
+{
+    return pcie_bits (&p->now) < pcie_bits (&p->able);
+}
 
 /* Read the path of a device, whose directory in sysfs is open as `dir` and has
  * a link "device"; of a virtual function, that of its adapter, if it is shown.

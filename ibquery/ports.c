@@ -11,10 +11,18 @@
 
 enum { LINE_BYTES = 4096, WORDS_MAX = 128, WORD_MAX_BYTES = 63 };
 
+const struct ports_pcie ports_pcie[PORTS_PCIE] = {
+    { "PcieWidth", offsetof (struct pcie, now.lanes), PCIE_LANES_MAX },
+    { "PcieSpeed", offsetof (struct pcie, now.mts), PCIE_MTS_MAX },
+    { "PcieAbleWidth", offsetof (struct pcie, could.lanes), PCIE_LANES_MAX },
+    { "PcieAbleSpeed", offsetof (struct pcie, could.mts), PCIE_MTS_MAX },
+};
+
 /* One write, so that lines of several nodes do not mix. */
 static void say_port (const struct local_port *p, const char *nonce, FILE *fp)
 {
     char line[1000] = "";
+    struct pcie pcie = p->pcie;
     size_t len = 0;
 
     for (size_t i = 0; i < LOCAL_COUNTERS; i++)
@@ -22,6 +30,13 @@ static void say_port (const struct local_port *p, const char *nonce, FILE *fp)
             len += (size_t)snprintf (line + len, sizeof (line) - len,
                                      " %s=%" PRIu64, local_counters[i].name,
                                      p->counter[i]);
+    if (!pcie_is_degraded (&pcie))
+        pcie.could = pcie.now;
+    for (int i = 0; i < PORTS_PCIE && pcie.now.lanes; i++)
+        if (len < sizeof (line))
+            len += (size_t)snprintf (line + len, sizeof (line) - len, " %s=%u",
+                                     ports_pcie[i].name,
+                                     ports_pcie_value (&pcie, i));
     fprintf (fp, "pmm-port 1 %s %016" PRIx64 "/%u %u %u %s%s\n", nonce,
              p->node_guid, p->port, p->state, p->phys_state,
              RATES_SHOWN (&p->rate), line);
@@ -216,6 +231,14 @@ static bool parse_port_counter (const char *word, struct local_port *p)
             p->counter[i] = value;
             p->has[i] = true;
         }
+    for (int i = 0; i < PORTS_PCIE; i++)
+        if (strlen (ports_pcie[i].name) == len
+            && !memcmp (ports_pcie[i].name, word, len)) {
+            if (value < 1 || value > ports_pcie[i].max)
+                return false;
+            *(unsigned int *)((char *)&p->pcie + ports_pcie[i].offset)
+                = (unsigned int)value;
+        }
     return true;
 }
 
@@ -237,6 +260,11 @@ bool ports_parse (const char *line, const char *nonce, struct local_port *port)
     for (size_t i = 7; i < n; i++)
         if (!parse_port_counter (word[i], &p))
             return false;
+    for (int i = 0; i < PORTS_PCIE; i++)
+        if (!ports_pcie_value (&p.pcie, i)) {
+            p.pcie = (struct pcie){ 0 };
+            break;
+        }
     *port = p;
     return true;
 }

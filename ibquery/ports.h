@@ -5,7 +5,9 @@
  *     pmm-port 1 NONCE GUID/PORT STATE PHYS RATE [COUNTER=VALUE]...
  *
  * with the node's GUID, and states as in PortInfo; the audit with this nonce
- * enters it in the ledger. After the measurement follows a line for each port
+ * enters it in the ledger. PcieWidth, PcieSpeed (MT/s), PcieAbleWidth and
+ * PcieAbleSpeed, which follow the counters, are how the slowest link of the
+ * adapter's path runs, and should. After the measurement follows a line for each port
  * with the traffic of others meanwhile, in bytes:
  *
  *     pmm-traffic 1 NONCE GUID/PORT NS SENT RECEIVED WAITED
@@ -23,6 +25,19 @@
 #include <stdio.h>
 
 #include "ibquery/local.h"
+
+/* What is said of PCIe; all 0 if it is not known. */
+enum { PORTS_PCIE = 4 };
+extern const struct ports_pcie {
+    const char *name; /* "PcieWidth" */
+    size_t offset;    /* of an unsigned int in a struct pcie */
+    unsigned int max;
+} ports_pcie[PORTS_PCIE];
+
+static inline unsigned int ports_pcie_value (const struct pcie *p, int i)
+{
+    return *(const unsigned int *)((const char *)p + ports_pcie[i].offset);
+}
 
 /* Print the lines of this node's InfiniBand ports, as sysfs shows them. */
 void ports_say (const char *sysfs, const char *nonce, FILE *fp);

@@ -153,19 +153,15 @@ static json_t *fact_json (const struct fact *fact)
 static json_t *facts_json (const struct finding *f)
 {
     json_t *list = xcheck (json_array ());
-    bool kept = false;
 
-    for (size_t i = 0; i < f->nfacts; i++) {
+    for (size_t i = 0; i < f->nfacts && finding_keeps_facts (f); i++) {
         bool as_is = fact_kept_name (f->fact[i].kind) != NULL;
         char *words = as_is ? NULL : words_fact (&f->fact[i]);
         struct fact said = fact_said (words);
 
         json_add (list, fact_json (as_is ? &f->fact[i] : &said));
-        kept |= as_is && f->fact[i].kind != FACT_SAID;
         free (words);
     }
-    if (!kept)
-        json_array_clear (list);
     return list;
 }
 
@@ -296,14 +292,9 @@ static int read_kept_facts (struct finding *x, const json_t *list,
     {
         const json_t *numbers = json_object_get (json, "numbers");
         const json_t *names = json_object_get (json, "names");
-        const char *kind = json_text (json, "kind");
         struct fact fact = { .kind = 0 };
 
-        while (fact.kind < FACT_KINDS
-               && (!fact_kept_name (fact.kind)
-                   || strcmp (fact_kept_name (fact.kind), kind)))
-            fact.kind++;
-        if (fact.kind == FACT_KINDS)
+        if (!fact_of_kept (json_text (json, "kind"), &fact.kind))
             return verdict_key_error (r, "facts",
                                       "not one of those that are known");
         for (size_t k = 0; k < FACT_NUMBERS; k++)

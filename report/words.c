@@ -658,6 +658,7 @@ static const char *const fact_words[FACT_KINDS] = {
     [FACT_TRAFFIC_UNTOLD]
         = "{0} of {1} ports did not report their traffic: traffic of others "
           "is not seen there",
+    [FACT_PCIE_LANES] = "{a}: PCIe runs at x{0} of x{1}",
 };
 
 /* One or the other side of what `of` has before its end, which has '|'. */

@@ -56,6 +56,16 @@ const char *fact_kept_name (enum fact_kind kind)
     return NULL;
 }
 
+bool fact_of_kept (const char *name, enum fact_kind *kind)
+{
+    for (size_t i = 0; i < sizeof (kept_facts) / sizeof (*kept_facts); i++)
+        if (!strcmp (kept_facts[i].name, name)) {
+            *kind = kept_facts[i].kind;
+            return true;
+        }
+    return false;
+}
+
 const char *verdict_status_name (enum verdict_status status)
 {
     return verdict_status_names[status];
@@ -140,6 +150,16 @@ const struct fact *finding_fact (const struct finding *f, enum fact_kind kind)
         if (f->fact[i].kind == kind)
             return &f->fact[i];
     return NULL;
+}
+
+bool finding_keeps_facts (const struct finding *f)
+{
+    size_t i = 0;
+
+    while (i < f->nfacts && (f->fact[i].kind == FACT_SAID
+                             || !fact_kept_name (f->fact[i].kind)))
+        i++;
+    return i < f->nfacts;
 }
 
 bool verdict_add_number (struct verdict *v, uint32_t **list, size_t *n,

@@ -168,6 +168,7 @@ enum fact_kind {
     FACT_STOOD_IN,       /* names: leader, who stood in for it or NULL */
     FACT_ASTRAY,         /* names: who, leader */
     FACT_TRAFFIC_UNTOLD, /* ports, of all */
+    FACT_PCIE_LANES,     /* of an adapter, of those that it could; name: its own */
     FACT_KINDS,
 };
 
@@ -188,6 +189,7 @@ static inline struct fact fact_said (const char *sentence)
  * the fact as what was said.
  */
 const char *fact_kept_name (enum fact_kind kind);
+bool fact_of_kept (const char *name, enum fact_kind *kind);
 
 struct finding {
     enum verdict_status level; /* WARN, UNKNOWN or FAIL */
@@ -270,6 +272,11 @@ void finding_add_host (struct verdict *v, struct finding *f, const char *host);
 
 /* The first of a finding's facts of this kind; NULL: there is none. */
 const struct fact *finding_fact (const struct finding *f, enum fact_kind kind);
+
+/* Whether a file or the ledger keeps its facts as they are: one of them at least is
+ * to be kept.
+ */
+bool finding_keeps_facts (const struct finding *f);
 
 /* Whether it carries less than expected. */
 static inline bool finding_has_rate (const struct finding *f)

@@ -12,6 +12,27 @@
 #include "util/rng.h"
 
 #define HEAD "pmm-port 1 abc ec0d9a0300ec8240/1 4 5 4xEDR"
+#define PCIE " PcieWidth=8 PcieSpeed=16000 PcieAbleWidth="
+
+/* An adapter at x8 of x16, and the port above it. */
+static void put_pcie (const char *root)
+{
+    static const char *const dir[] = { "mlx5_0/up/pci", "mlx5_0/up" };
+    char file[64], link[64];
+
+    for (size_t i = 0; i < 2; i++)
+        for (int max = 0; max < 2; max++) {
+            snprintf (file, sizeof (file), "%s/%s_link_width", dir[i],
+                      max ? "max" : "current");
+            sysfs_put (root, file, max ? "16\n" : "8\n");
+            snprintf (file, sizeof (file), "%s/%s_link_speed", dir[i],
+                      max ? "max" : "current");
+            sysfs_put (root, file, "16.0 GT/s PCIe\n");
+        }
+    snprintf (link, sizeof (link), "%s/mlx5_0/device", root);
+    if (symlink ("up/pci", link) < 0)
+        exit (1);
+}
 
 static void test_own (void)
 {
@@ -26,6 +47,7 @@ static void test_own (void)
         exit (1);
     sysfs_port (dir, "mlx5_0", 1, 0xec0d9a0300ec8240);
     sysfs_set (dir, "mlx5_0", 1, "counters/symbol_error", "17\n");
+    put_pcie (dir);
     ports_say (dir, "abc", fp);
     fclose (fp);
     text[strcspn (text, "\n")] = '\0';
@@ -36,8 +58,10 @@ static void test_own (void)
             && rates_lanes (&p.rate) == 4
             && !strcmp (rates_speed (&p.rate), "EDR")
             && p.has[LOCAL_SYMBOL_ERRORS]
-            && p.counter[LOCAL_SYMBOL_ERRORS] == 17
-            && p.has[LOCAL_LINK_DOWNED] && p.counter[LOCAL_LINK_DOWNED] == 0,
+            && p.counter[LOCAL_SYMBOL_ERRORS] == 17 && p.has[LOCAL_LINK_DOWNED]
+            && p.counter[LOCAL_LINK_DOWNED] == 0 && p.pcie.now.lanes == 8
+            && p.pcie.now.mts == 16000 && p.pcie.could.lanes == 16
+            && p.pcie.could.mts == 16000,
         "what is said is understood");
     ok (!ports_parse (text, "abcd", &p), "of another run it is not");
     free (text);
@@ -55,12 +79,16 @@ static void test_others (void)
         { HEAD, true },
         { HEAD " ", true },
         { HEAD " SymbolErrorCounter=3 Unheard=9", true },
+        { HEAD PCIE "16 PcieAbleSpeed=16000", true },
+        { HEAD PCIE "0 PcieAbleSpeed=16000", false },
+        { HEAD PCIE "16 PcieAbleSpeed=256001", false },
         { HEAD " SymbolErrorCounter=", false },
         { HEAD " SymbolErrorCounter", false },
         { HEAD " SymbolErrorCounter=-1", false },
         { HEAD " SymbolErrorCounter=9223372036854775808", false },
         { HEAD " x=1 012345678901234567890123456789012345678901234567890123"
-               "4567890123456789=1", false },
+               "4567890123456789=1",
+          false },
         { "pmm-port 1 abc ec0d9a0300ec8240/1 4 5 4x?", true },
         { "pmm-port 1 abc ec0d9a0300ec8240/1 4 5", false },
         { "pmm-port 1 abc ec0d9a0300ec8240/1 4 99 4xEDR", false },
@@ -76,8 +104,10 @@ static void test_others (void)
     struct local_port p;
 
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
-        ok (ports_parse (tab[i].line, "abc", &p) == tab[i].good, "%s '%.70s'",
+        ok (ports_parse (tab[i].line, "abc", &p) == tab[i].good, "%s '%.120s'",
             tab[i].good ? "a line:" : "none:", tab[i].line);
+    ok (ports_parse (HEAD PCIE "16", "abc", &p) && p.pcie.now.lanes == 0,
+        "PCIe of which a part is missing is not known");
 }
 
 /* What is said of a port's traffic, for counters before and behind it. The

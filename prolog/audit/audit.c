@@ -251,6 +251,8 @@ static struct verdict *judge_record (struct audit_work *run,
         verdict_limit (
             v, VERDICT_OK,
             (struct fact){ .kind = FACT_TRAFFIC_UNTOLD, .n = { untold, all } });
+    if (v && !r->samples->bursts) /* else it is judged */
+        signs_remark_pcie (v, f, run->node_of, said->port, said->nports);
     if (v) {
         if (spread_choose (f, r->ps, !strcmp (site->service, "rc"),
                            (unsigned int)site->service_level, &level, NULL)

@@ -147,6 +147,13 @@ struct signs_scope {
 int signs_enter (const struct signs_scope *scope,
                  const struct local_port *port, size_t n, struct error *err);
 
+/* Remark which adapters have lost lanes of PCIe: no finding, as messages are
+ * small. An idle link may be slow, but keeps its lanes.
+ */
+void signs_remark_pcie (struct verdict *v, const struct fabric *f,
+                        const char *const *node_of,
+                        const struct local_port *port, size_t n);
+
 /* Whether a port belongs to that node, by the snapshot. */
 bool signs_owns (const struct fabric *f, const char *const *node_of,
                  const char *node, const struct local_port *port);

@@ -101,6 +101,10 @@ static int enter_port (const struct signs_scope *e, const struct local_port *p,
             counter[(*n)++] = (struct ledger_counter){ place->name, c->name,
                                                        p->counter[i] };
     }
+    for (int i = 0; i < PORTS_PCIE && p->pcie.now.lanes; i++)
+        counter[(*n)++]
+            = (struct ledger_counter){ place->name, ports_pcie[i].name,
+                                       ports_pcie_value (&p->pcie, i) };
     if (grown)
         kind[signs++] = "counter";
     for (int i = 0; i < signs; i++)
@@ -115,7 +119,7 @@ int signs_enter (const struct signs_scope *e, const struct local_port *port,
 {
     struct port_place *place = xcalloc (n, sizeof (*place));
     struct ledger_counter *counter
-        = xcalloc (n * LOCAL_COUNTERS, sizeof (*counter));
+        = xcalloc (n * (LOCAL_COUNTERS + PORTS_PCIE), sizeof (*counter));
     size_t ncounters = 0;
     int signs = 0, rc = 0;
 
@@ -129,6 +133,26 @@ int signs_enter (const struct signs_scope *e, const struct local_port *port,
     free (counter);
     free (place);
     return rc < 0 ? -1 : signs;
+}
+
+void signs_remark_pcie (struct verdict *v, const struct fabric *f,
+                        const char *const *node_of,
+                        const struct local_port *port, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct pcie *p = &port[i].pcie;
+        struct port_place place;
+        char name[LINK_NAME];
+
+        if (p->now.lanes >= p->could.lanes
+            || !find_place (f, node_of, &port[i], &place))
+            continue;
+        link_name (&fabric_network (f)->link[place.link], name);
+        verdict_limit (v, VERDICT_OK,
+                       (struct fact){ .kind = FACT_PCIE_LANES,
+                                      .n = { p->now.lanes, p->could.lanes },
+                                      .name = { *name ? name : place.node } });
+    }
 }
 
 /* The audit's node at an end of a link; NULL: none. */

@@ -348,21 +348,44 @@ static void record_suspect (struct recorded_audit *r, size_t finding,
            ID (name));
 }
 
+static void record_fact (struct recorded_audit *r, size_t finding, size_t seq,
+                         const struct fact *f)
+{
+    const char *kind = fact_kept_name (f->kind);
+    char *words = kind ? NULL : words_fact (f);
+    const struct ledger_fact row = {
+        (int64_t)finding, kind ? kind : fact_kept_name (FACT_SAID),
+        f->n[0], f->n[1], f->n[2], f->n[3], f->n[4], f->n[5],
+        kind ? f->name[0] : words, f->name[1], f->name[2],
+    };
+
+    db_put (r->l, &db_facts, &row,
+            "INSERT INTO fact (audit, seq, finding, kind, n0, n1, n2, n3, n4,"
+            " n5, a, b, c) VALUES (?1, ?2, :finding, :kind, :n0, :n1, :n2,"
+            " :n3, :n4, :n5, :a, :b, :c)",
+            VALUES (INT (r->audit), INT (seq)));
+    free (words);
+}
+
 static void record_finding (struct recorded_audit *r, size_t n,
                             const struct finding *f)
 {
     char *why = words_why (f);
     const struct ledger_finding row = { f->level, f->kind, f->basis,
                                         f->excess_ns, f->stderr_ns,
-                                        f->expected_ns, why };
+                                        f->expected_ns, why, f->rate_bits,
+                                        f->rate_expected_bits };
     size_t seq = 0;
 
     db_put (r->l, &db_findings, &row,
             "INSERT INTO finding (audit, seq, level, kind, basis, excess,"
-            " stderr, expected, why) VALUES (?1, ?2, :level, :kind, :basis,"
-            " :excess_ns, :stderr_ns, :expected_ns, :why)",
+            " stderr, expected, why, rate, rate_expected) VALUES (?1, ?2,"
+            " :level, :kind, :basis, :excess_ns, :stderr_ns, :expected_ns,"
+            " :why, :rate_bits, :rate_expected_bits)",
             VALUES (INT (r->audit), INT (n)));
     free (why);
+    for (size_t i = 0; i < f->nfacts && finding_keeps_facts (f); i++)
+        record_fact (r, n, i, &f->fact[i]);
     for (size_t i = 0; i < f->nsuspects; i++)
         record_suspect (r, n, &seq, "link", r->net->link[f->suspect[i]].id);
     for (size_t i = 0; i < f->noneway; i++)
@@ -382,6 +405,13 @@ static void add_verdict (struct recorded_audit *r, int64_t time,
                "INSERT INTO open (audit, link) VALUES (?, ?)"
                " ON CONFLICT DO NOTHING",
                INT (r->audit), ID (r->net->link[v->open[i]].id));
+    for (size_t i = 0; i < v->nrates; i++)
+        db_do (r->l,
+               "INSERT INTO rate (audit, link, way, bits, expected)"
+               " VALUES (?, ?, ?, ?, ?)",
+               INT (r->audit), ID (r->net->link[arc_link (v->rate[i].arc)].id),
+               INT (v->rate[i].arc % 2), REAL (v->rate[i].bits),
+               REAL (v->rate[i].expected));
     for (size_t i = 0; i < v->nlimits; i++) {
         char *limit = words_fact (&v->limit[i]);
 

@@ -42,7 +42,7 @@
 #include "util/text.h"
 
 enum {
-    LEDGER_VERSION = 7,
+    LEDGER_VERSION = 8,
     LEDGER_WAIT_MS = 5000,
     LEDGER_TEXT_MAX = 1023,  /* bytes of a sentence, a reason, a why */
     LEDGER_NAME_MAX = 127,   /* of a host, a link's id, a user */
@@ -335,7 +335,7 @@ struct ledger_link {
     enum verdict_status level;
     enum finding_kind kind;
     enum finding_basis basis;
-    double excess_ns;
+    double excess_ns, rate_bits, rate_expected_bits;
     int64_t suspects;      /* links that the finding has */
     int64_t audits, since; /* that settled it, and when that began */
 };
@@ -353,9 +353,15 @@ struct ledger_fault { /* of a node; `until` then audits leave it out */
 };
 struct ledger_seen {           /* what an audit says of a link */
     int64_t audit, begun, job; /* job 0: none */
-    bool fail, own, open, clean, lossy;
+    bool fail, own, open, clean, lossy, rated;
     double excess_ns;
     const char *peer;
+};
+struct ledger_rate { /* what an audit measured of a link in one direction */
+    int64_t audit, ended;
+    const char *link;
+    int64_t way; /* 0 from its first end, 1 to it */
+    double bits, expected; /* payload per second */
 };
 struct ledger_suspect {
     int64_t finding;
@@ -386,8 +392,9 @@ enum ledger_kind {
     LEDGER_SUSPECTS, /* links and switches that audits from `from` on suspect:
                        link */
     LEDGER_LINKS,   /* of each link the newest audit that measured it, and each
-                       of its findings that suspects the link, by audit, finding
-                       and likelihood */
+                       of its findings that suspects the link, and those of its
+                       rate of the newest audit that measured that, by audit,
+                       finding and likelihood */
     LEDGER_FAILS,   /* of these findings those of level FAIL, or that messages
                        are lost or delayed */
     LEDGER_DOUBTS,  /* cables of which one audit is not enough to tell, that an
@@ -399,6 +406,7 @@ enum ledger_kind {
                        errors; LEDGER_SETTLED_AUDITS of them, LEDGER_SETTLED_S
                        apart, and two of three that judged the link since the
                        first: link, audits, since, excess_ns (the mean) */
+    LEDGER_RATES,    /* of each link the newest audit that measured its rate */
     LEDGER_UNTOLD,   /* the oldest `to` notices that are to be told */
     LEDGER_NOTICES,  /* since the time `from`, oldest first */
     LEDGER_KERNELS, /* of audits begun at `from` or later, the first begun first */
@@ -426,6 +434,7 @@ struct ledger_rows {
         struct ledger_fault *fault;
         struct ledger_seen *seen;
         struct ledger_suspect *suspect;
+        struct ledger_rate *rate;
     };
     struct pool *texts; /* what they point to */
 };
@@ -446,8 +455,9 @@ json_t *ledger_json (struct ledger *ledger, enum ledger_kind kind, int64_t from,
                      int64_t to, struct error *err);
 
 /* One audit, completely: the above, hosts [{host, answered}], findings [{level,
- * kind, basis, excess_ns, stderr_ns, expected_ns, why, suspects}], not_judged
- * [{link}], limits, probes [{a, b, round, initiator, sent, lost, min, ..., max,
+ * kind, basis, excess_ns, stderr_ns, expected_ns, why, rate_bits,
+ * rate_expected_bits, suspects}], not_judged [{link}], rates [{link, way, bits,
+ * expected}], limits, probes [{a, b, round, initiator, sent, lost, min, ..., max,
  * row}], counters, signs, faults [{node, cause}], and actions. errno ENOENT if
  * there is no such audit.
  */
@@ -503,8 +513,9 @@ int ledger_extent (struct ledger *ledger, int64_t id, struct verdict *v,
 int ledger_hold (struct ledger *ledger, struct error *err);
 void ledger_release (struct ledger *ledger);
 
-/* The audits that suspect the link, since the newest one that measured it,
- * judged it and did not, or since it was rebased: audit, begun and job, oldest
+/* The audits that suspect the link, since the newest one that measured it (what it
+ * carries, if one suspects it of that), judged it and did not, or since it was
+ * rebased: audit, begun and job, oldest
  * first. What only others' traffic hides is left out. Return as ledger_list.
  */
 int ledger_suspected (struct ledger *ledger, const char *link,
@@ -522,11 +533,12 @@ int ledger_found (struct ledger *ledger, int64_t from, const char *link,
                   struct ledger_rows *seen, struct error *err);
 
 /* The audits from `from` on whose routes crossed the link: audit, own, open,
- * clean, lossy and peer. own: all of these routes ended at the host, so it is
+ * clean, lossy, rated and peer. own: all of these routes ended at the host, so it is
  * this host's link; open: it was not judged; clean: an RTT over it was
  * measured, it was judged, no finding suspects it (except one about its host's
  * software, PCIe or adapter), and ledger_baseline would have had an earlier RTT
- * over it; lossy: half of its probes or more were lost; peer: the one host with
+ * over it; lossy: half of its probes or more were lost; rated: what it carries was
+ * measured; peer: the one host with
  * which all RTTs over it were measured, NULL if there were several. Return as
  * ledger_list.
  */
@@ -575,7 +587,8 @@ int ledger_say (struct ledger *ledger, const char *node, const char *words,
 enum { LEDGER_TREND_AUDITS = 1000 };
 
 /* The history of a link over the newest n audits of a fabric that crossed it, of
- * the newest LEDGER_TREND_AUDITS, oldest first: [{audit, job, begun, routes, change_ns, level}]. job is that
+ * the newest LEDGER_TREND_AUDITS, oldest first: [{audit, job, begun, routes, change_ns, level,
+ * rate_bits, rate_expected_bits (of the slower direction, if it was measured)}]. job is that
  * whose nodes it measured, 0: of none. change_ns is the
  * median, over the routes that cross the link, of the change of their median
  * RTT per crossing, relative to the lower quartile of the same route over these

@@ -12,7 +12,7 @@
  * the last writer closes, since a reader that may not write the directory
  * cannot create them.
  *
- * A ledger of version 6 becomes one of version 7 when it is opened for writing, in
+ * A ledger of version 7 becomes one of version 8 when it is opened for writing, in
  * one transaction, so no history is lost.
  *
  * An empty file is version 0, so that if the creator of a ledger was killed,
@@ -54,6 +54,19 @@ enum {
 
 #define OF_AUDIT "audit INTEGER NOT NULL REFERENCES audit ON DELETE CASCADE"
 #define NAMED "INTEGER NOT NULL REFERENCES name"
+/* facts of findings that are kept as they are; what links carried: bits per
+ * second, way 0 from a link's first end
+ */
+#define RATES                                                                 \
+    "CREATE TABLE fact (audit INTEGER NOT NULL, finding INTEGER NOT NULL,"    \
+    " seq INTEGER NOT NULL, kind TEXT NOT NULL, n0 REAL, n1 REAL, n2 REAL,"   \
+    " n3 REAL, n4 REAL, n5 REAL, a TEXT, b TEXT, c TEXT,"                     \
+    " PRIMARY KEY (audit, finding, seq), FOREIGN KEY (audit, finding)"        \
+    " REFERENCES finding ON DELETE CASCADE) WITHOUT ROWID;"                   \
+    "CREATE TABLE rate (" OF_AUDIT ", link " NAMED ", way INTEGER NOT NULL,"  \
+    " bits REAL NOT NULL, expected REAL, PRIMARY KEY (audit, link, way))"     \
+    " WITHOUT ROWID;"                                                         \
+    "CREATE INDEX rate_link ON rate (link, audit);"
 static const char schema[]
     = "CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
       "CREATE TABLE epoch (id INTEGER PRIMARY KEY,"
@@ -99,7 +112,8 @@ static const char schema[]
       "CREATE TABLE finding (" OF_AUDIT ","
       " seq INTEGER NOT NULL, level TEXT NOT NULL, kind TEXT NOT NULL,"
       " basis TEXT NOT NULL, excess REAL, stderr REAL, expected REAL,"
-      " why TEXT NOT NULL, PRIMARY KEY (audit, seq)) WITHOUT ROWID;"
+      " why TEXT NOT NULL, rate REAL, rate_expected REAL,"
+      " PRIMARY KEY (audit, seq)) WITHOUT ROWID;"
       "CREATE TABLE suspect (audit INTEGER NOT NULL, finding INTEGER NOT NULL,"
       " seq INTEGER NOT NULL, role TEXT NOT NULL,"
       " link " NAMED ", PRIMARY KEY (audit, finding, seq),"
@@ -187,12 +201,12 @@ static const char schema[]
       "CREATE INDEX notice_key ON notice (key);"
       "CREATE INDEX notice_time ON notice (time);"
       "CREATE INDEX notice_over ON notice (over);"
-      "CREATE INDEX notice_waits ON notice (id) WHERE told IS NULL;";
+      "CREATE INDEX notice_waits ON notice (id) WHERE told IS NULL;" RATES;
 
 enum { VERSION_BEFORE = LEDGER_VERSION - 1 };
 static const char from_before[]
-    = "ALTER TABLE action ADD COLUMN cause TEXT;"
-      "UPDATE action SET cause = " DB_CAUSE_OF_6;
+    = "ALTER TABLE finding ADD COLUMN rate REAL;"
+      "ALTER TABLE finding ADD COLUMN rate_expected REAL;" RATES;
 
 /*
  * Errors

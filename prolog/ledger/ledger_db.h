@@ -171,8 +171,11 @@ struct db_table {
 #define DB_8(r, m, ...) DB_MEMBER (r, m), DB_7 (r, __VA_ARGS__)
 #define DB_9(r, m, ...) DB_MEMBER (r, m), DB_8 (r, __VA_ARGS__)
 #define DB_10(r, m, ...) DB_MEMBER (r, m), DB_9 (r, __VA_ARGS__)
+#define DB_11(r, m, ...) DB_MEMBER (r, m), DB_10 (r, __VA_ARGS__)
 #define DB_12(r, m, n, ...) \
     DB_MEMBER (r, m), DB_MEMBER (r, n), DB_10 (r, __VA_ARGS__)
+#define DB_14(r, m, n, ...) \
+    DB_MEMBER (r, m), DB_MEMBER (r, n), DB_12 (r, __VA_ARGS__)
 #define DB_16(r, m, n, o, p, ...) \
     DB_2 (r, m, n), DB_2 (r, o, p), DB_12 (r, __VA_ARGS__)
 #define DB_TABLE(row, n_, ...)               \
@@ -202,9 +205,20 @@ struct ledger_finding {
     enum finding_basis basis;
     double excess_ns, stderr_ns, expected_ns;
     const char *why;
+    double rate_bits, rate_expected_bits;
 };
 
-extern const struct db_table db_actions, db_mutes, db_notices, db_findings;
+/* A fact of a finding, if some of it are kept as they are. */
+struct ledger_fact {
+    int64_t finding;
+    const char *kind; /* fact_kept_name */
+    double n0, n1, n2, n3, n4, n5;
+    const char *a, *b, *c;
+};
+_Static_assert (FACT_NUMBERS == 6 && FACT_NAMES == 3, "all of a fact is kept");
+
+extern const struct db_table db_actions, db_mutes, db_notices, db_findings,
+    db_facts;
 
 /* The rows of a statement as JSON: objects by the names of its columns; the values
  * of its first column; or an object {first column: second}.
@@ -223,23 +237,17 @@ enum { DB_FLOW_BYTES = 2, DB_FLOW_LOST = 0xffff, DB_FLOW_MAX = 0xfffe };
 #define DB_QUANTILES "r.min, r.p05, r.p25, r.median, r.p75, r.p95, r.max"
 #define DB_HOST_OF(name)                                                      \
     "substr (" name ", 1, instr (" name " || ':', ':') - 1)"
-/* the cause of an action of version 6, whose sentence alone has it */
-#define DB_CAUSE_OF_6                                                         \
-    "CASE WHEN kind <> 'drain' THEN NULL"                                     \
-    " WHEN why LIKE '%its error counters grow%' THEN 'counter'"               \
-    " WHEN why LIKE '%its link has lost width%' THEN 'width'"                 \
-    " WHEN why LIKE '%its link has lost speed%' THEN 'speed'"                 \
-    " ELSE 'confirmed' END"
 /* the RTTs of audit a count, except over suspected links and those not judged.
  * If others' traffic fills host links, slow links may go unnoticed */
 #define DB_SOUND(a)                                                           \
     "(" a ".limited = 0 AND NOT EXISTS (SELECT 1 FROM finding u"              \
     " WHERE u.audit = " a ".id AND u.basis = 'traffic'))"
-/* an RTT over such a link; findings of this basis suspect no link */
+/* an RTT over such a link; findings of this basis suspect no link, and those of
+ * rates no RTT */
 #define DB_FLAWED(q, basis_of)                                                \
     "(EXISTS (SELECT 1 FROM suspect s JOIN finding f ON f.audit = s.audit"    \
-    " AND f.seq = s.finding AND f.basis <> " basis_of " JOIN crossing x"      \
-    " ON x.route = " q ".route AND x.link = s.link"                           \
+    " AND f.seq = s.finding AND f.basis NOT IN (" basis_of ", 'rate')"        \
+    " JOIN crossing x ON x.route = " q ".route AND x.link = s.link"           \
     " WHERE s.audit = " q ".audit) OR EXISTS (SELECT 1 FROM open o"           \
     " JOIN crossing x ON x.route = " q ".route AND x.link = o.link"           \
     " WHERE o.audit = " q ".audit))"

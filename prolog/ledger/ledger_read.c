@@ -38,6 +38,13 @@ enum { FAULT_MAX_AGE_S = 7 * 86400 };
 #define GRAVE "(f.level = 'FAIL' OR f.basis IN ('loss', 'delay'))"
 #define REBASED(link)                                                         \
     "coalesce ((SELECT after FROM rebase WHERE link = " link "), 0)"
+/* what is kept of a finding */
+#define FINDING_COLUMNS                                                       \
+    "level, kind, basis, excess AS excess_ns, stderr AS stderr_ns,"           \
+    " expected AS expected_ns, why, rate AS rate_bits,"                       \
+    " rate_expected AS rate_expected_bits FROM finding"
+/* the newest audit that measured what a link carries */
+#define RATED(link) "(SELECT max (audit) FROM rate WHERE link = " link ")"
 #define QUOTED(x) #x
 #define NUMBER(x) QUOTED (x)
 
@@ -57,20 +64,23 @@ ROWS (comments, ledger_comment, 10, id, after, job, submitted, text, queued,
      tries, due, done, error);
 ROWS (failed, ledger_failed, 4, node, cause, audits, newest);
 ROWS (hosts, ledger_host, 3, host, answered, led);
-ROWS (links, ledger_link, 12, link, audit, ended, open, finding, level, kind,
-     basis, excess_ns, suspects, audits, since);
+ROWS (links, ledger_link, 14, link, audit, ended, open, finding, level, kind,
+     basis, excess_ns, rate_bits, rate_expected_bits, suspects, audits, since);
 DB_ROWS (db_notices, ledger_notice, 10, id, event, words, node, link, audit,
      time, key, over, told);
 ROWS (kernels, ledger_kernel, 3, kernel, nodes, since);
 ROWS (totals, ledger_total, 2, result, audits);
 ROWS (faults, ledger_fault, 3, node, cause, since);
-ROWS (seen, ledger_seen, 10, audit, begun, job, fail, own, open, clean, lossy,
-     excess_ns, peer);
+ROWS (seen, ledger_seen, 11, audit, begun, job, fail, own, open, clean, lossy,
+     rated, excess_ns, peer);
 ROWS (suspects, ledger_suspect, 3, finding, id, role);
 ROWS (results, ledger_result, 9, id, ended, status, whole, complete, asked,
      answered, limited, leader);
-DB_ROWS (db_findings, ledger_finding, 7, level, kind, basis, excess_ns, stderr_ns,
-     expected_ns, why);
+DB_ROWS (db_findings, ledger_finding, 9, level, kind, basis, excess_ns,
+         stderr_ns, expected_ns, why, rate_bits, rate_expected_bits);
+DB_ROWS (db_facts, ledger_fact, 11, finding, kind, n0, n1, n2, n3, n4, n5, a, b,
+         c);
+ROWS (rates, ledger_rate, 6, audit, ended, link, way, bits, expected);
 
 /* ?1 is `from`, ?2 is `to`. */
 static const struct {
@@ -133,17 +143,24 @@ static const struct {
       " AND NOT EXISTS (SELECT 1 FROM open o WHERE o.audit = s.audit)"
       " AND NOT EXISTS (SELECT 1 FROM finding o WHERE o.audit = s.audit))"
       " AS open, f.seq AS finding, f.level, f.kind, f.excess AS excess_ns,"
-      " " SUSPECTS " AS suspects FROM seen s JOIN name n ON n.id = s.link"
+      " f.rate AS rate_bits, f.rate_expected AS rate_expected_bits,"
+      " " SUSPECTS " AS suspects FROM (SELECT link, audit, 0 AS rate FROM seen"
+      " UNION ALL SELECT link, " RATED ("e.link") ", 1 FROM seen e"
+      " WHERE " RATED ("e.link") " < e.audit) s JOIN name n ON n.id = s.link"
       " JOIN audit a ON a.id = s.audit LEFT JOIN suspect u"
       " ON u.link = s.link AND u.audit = s.audit LEFT JOIN finding f"
       " ON f.audit = u.audit AND f.seq = u.finding"
+      " WHERE s.rate = 0 OR f.basis = 'rate'"
       " ORDER BY s.audit, f.seq, u.seq" },
     [LEDGER_FAILS] = { &links,
       "SELECT n.text AS link, f.audit, f.seq AS finding, f.level, f.kind,"
       " f.basis,"
-      " f.excess AS excess_ns, " SUSPECTS " AS suspects FROM finding f"
+      " f.excess AS excess_ns, f.rate AS rate_bits,"
+      " f.rate_expected AS rate_expected_bits, " SUSPECTS " AS suspects"
+      " FROM finding f"
       " JOIN suspect u ON u.audit = f.audit AND u.finding = f.seq"
-      " JOIN seen s ON s.link = u.link AND s.audit = f.audit"
+      " JOIN seen s ON s.link = u.link AND (s.audit = f.audit"
+      " OR f.basis = 'rate' AND f.audit = " RATED ("u.link") ")"
       " JOIN name n ON n.id = u.link WHERE " GRAVE
       " ORDER BY f.audit, f.seq, u.seq" },
     [LEDGER_DOUBTS] = { &links,
@@ -173,6 +190,11 @@ static const struct {
       " AND r.audit >= min (s.audit) AND r.lost < r.sent WHERE x.link = s.link"
       " AND NOT EXISTS (SELECT 1 FROM open o WHERE o.audit = r.audit"
       " AND o.link = x.link)) ORDER BY n.text" },
+    [LEDGER_RATES] = { &rates,
+      "SELECT r.audit, a.ended, n.text AS link, r.way, r.bits, r.expected"
+      " FROM seen s JOIN name n ON n.id = s.link JOIN rate r ON r.link = s.link"
+      " AND r.audit = " RATED ("s.link") " JOIN audit a ON a.id = r.audit"
+      " ORDER BY n.text, r.way" },
     [LEDGER_UNTOLD] = { &db_notices,
       "SELECT id, event, words, node, link, audit, time FROM notice"
       " WHERE id > 0 AND told IS NULL ORDER BY id LIMIT ?2" },
@@ -409,14 +431,16 @@ static const struct {
              " d.adapter_numa FROM node d JOIN name n ON n.id = d.host"
              " WHERE d.audit = ? ORDER BY n.text" },
     { .key = "findings",
-      .sql = "SELECT seq, level, kind, basis, excess AS excess_ns,"
-             " stderr AS stderr_ns, expected AS expected_ns, why FROM finding"
-             " WHERE audit = ? ORDER BY seq",
+      .sql = "SELECT seq, " FINDING_COLUMNS " WHERE audit = ? ORDER BY seq",
       .number = "seq",
       .name = "suspects",
       .of = "SELECT n.text AS id, s.role FROM suspect s JOIN name n"
             " ON n.id = s.link WHERE s.audit = ? AND s.finding = ?"
             " ORDER BY s.seq" },
+    { .key = "rates",
+      .sql = "SELECT n.text AS link, r.way, r.bits, r.expected FROM rate r"
+             " JOIN name n ON n.id = r.link WHERE r.audit = ?"
+             " ORDER BY n.text, r.way" },
     { .key = "limits",
       .shape = DB_VALUES,
       .sql = "SELECT text FROM gap WHERE audit = ? ORDER BY seq" },
@@ -551,16 +575,39 @@ const struct ledger_suspect *ledger_suspects (const struct ledger_result *r,
     return first;
 }
 
+/* Add the facts that are kept of a finding; of one that this version does not
+ * know, none.
+ */
+static void put_facts (struct verdict *v, struct finding *x, int64_t finding,
+                       const struct ledger_rows *rows)
+{
+    const struct ledger_fact *row = rows->v, *end = row + rows->n;
+
+    for (; row < end; row++) {
+        struct fact f = {
+            .n = { row->n0, row->n1, row->n2, row->n3, row->n4, row->n5 },
+            .name = { row->a, row->b, row->c },
+        };
+
+        for (int k = 0; k < FACT_NUMBERS; k++)
+            f.n[k] = f.n[k] > 0 ? f.n[k] : 0;
+        if (row->finding == finding && fact_of_kept (row->kind, &f.kind))
+            finding_add_fact (v, x, f);
+    }
+}
+
 static void read_verdict_findings (struct ledger *l, struct ledger_result *r,
                            const struct fabric *f, bool part)
 {
-    struct ledger_rows rows = { 0 };
+    struct ledger_rows rows = { 0 }, facts = { 0 };
     struct verdict *v = r->verdict;
 
     db_read (l, &db_findings, &rows,
-             "SELECT level, kind, basis, excess AS excess_ns,"
-             " stderr AS stderr_ns, expected AS expected_ns, why FROM finding"
-             " WHERE audit = ? ORDER BY seq",
+             "SELECT " FINDING_COLUMNS " WHERE audit = ? ORDER BY seq",
+             VALUES (INT (r->id)));
+    db_read (l, &db_facts, &facts,
+             "SELECT finding, kind, n0, n1, n2, n3, n4, n5, a, b, c FROM fact"
+             " WHERE audit = ? ORDER BY finding, seq",
              VALUES (INT (r->id)));
     db_read (l, &suspects, &r->suspects,
              "SELECT s.finding, n.text AS id, s.role FROM suspect s JOIN name n"
@@ -578,13 +625,17 @@ static void read_verdict_findings (struct ledger *l, struct ledger_result *r,
         x->excess_ns = row->excess_ns;
         x->stderr_ns = row->stderr_ns;
         x->expected_ns = row->expected_ns;
-        if (row->why)
+        x->rate_bits = row->rate_bits;
+        x->rate_expected_bits = row->rate_expected_bits;
+        put_facts (v, x, (int64_t)i, &facts);
+        if (row->why && x->nfacts == 0)
             finding_add_fact (v, x, fact_said (row->why));
         for (size_t k = 0; k < n; k++)
             known &= put_suspect (v, x, &s[k], f);
         if (!known && !part)
             x->nsuspects = x->noneway = x->nsw = 0;
     }
+    ledger_clear (&facts);
     ledger_clear (&rows);
 }
 
@@ -669,25 +720,34 @@ int ledger_found (struct ledger *l, int64_t from, const char *link,
         VALUES (INT (from), NAME (link)), err);
 }
 
+/* of link ?1: the audits that suspect it; the first that found its rate less than
+ * expected since the newest that measured it and does not
+ */
+#define IT "(SELECT id FROM name WHERE text = ?1)"
+#define BAD "(SELECT audit FROM suspect WHERE link = " IT ")"
+#define BAD_RATE                                                              \
+    "coalesce ((SELECT min (s.audit) FROM suspect s JOIN finding f"           \
+    " ON f.audit = s.audit AND f.seq = s.finding AND f.basis = 'rate'"        \
+    " WHERE s.link = " IT " AND s.audit > coalesce ((SELECT max (audit)"      \
+    " FROM rate WHERE link = " IT " AND audit NOT IN " BAD "), 0)), 1 << 62)"
+
 int ledger_suspected (struct ledger *l, const char *link,
                       struct ledger_rows *rows, struct error *err)
 {
     return read_list (
         l, &seen, rows,
-        "WITH it AS (SELECT id FROM name WHERE text = ?1), bad AS"
-        " (SELECT DISTINCT audit FROM suspect WHERE link ="
-        " (SELECT id FROM it)) SELECT a.id AS audit, a.begun,"
-        " a.about AS job FROM bad JOIN audit a ON a.id = bad.audit"
-        " WHERE EXISTS (SELECT 1 FROM suspect s JOIN finding f"
+        "SELECT a.id AS audit, a.begun, a.about AS job FROM audit a"
+        " WHERE a.id IN " BAD
+        " AND EXISTS (SELECT 1 FROM suspect s JOIN finding f"
         " ON f.audit = s.audit AND f.seq = s.finding"
         " AND f.basis <> 'traffic' WHERE s.audit = a.id"
-        " AND s.link = (SELECT id FROM it)) AND a.id > max ("
-        REBASED ("(SELECT id FROM it)") ", coalesce ((SELECT"
-        " max (r.audit) FROM crossing c JOIN rtt r"
+        " AND s.link = " IT ") AND a.id > max (" REBASED (IT)
+        ", coalesce ((SELECT max (r.audit) FROM crossing c JOIN rtt r"
         " ON r.route = c.route AND r.lost < r.sent"
-        " AND r.audit NOT IN bad AND NOT EXISTS (SELECT 1 FROM open"
+        " AND r.audit NOT IN " BAD " AND NOT EXISTS (SELECT 1 FROM open"
         " o WHERE o.audit = r.audit AND o.link = c.link)"
-        " WHERE c.link = (SELECT id FROM it)), 0)) ORDER BY a.id",
+        " WHERE c.link = " IT " AND r.audit < " BAD_RATE "), 0))"
+        " ORDER BY a.id",
         VALUES (NAME (link)), err);
 }
 
@@ -727,6 +787,8 @@ static const char link_audits[]
       " FROM crossing x JOIN rebase e ON e.link = x.link"
       " WHERE x.route = q.route), 0) AND NOT " DB_FLAWED ("q", "?4")
       ") AS clean, 2 * sum (r.lost = r.sent) >= count (*) AS lossy,"
+      " EXISTS (SELECT 1 FROM rate z WHERE z.audit = r.audit"
+      " AND z.link = c.link) AS rated,"
       " CASE count (DISTINCT " PEER ") WHEN 1 THEN max (" PEER
       ") END AS peer FROM crossing c JOIN route t ON t.id = c.route"
       " JOIN name na ON na.id = t.a JOIN name nb ON nb.id = t.b JOIN rtt r"
@@ -809,22 +871,30 @@ static int by_audit (const void *va, const void *vb)
                                 : util_compare (a->route, b->route);
 }
 
-static json_t *point_json (const struct trend_change *c, size_t n, double *work)
+/* rate: of the slower direction; NULL: not measured */
+static json_t *point_json (const struct trend_change *c, size_t n, double *work,
+                           const struct ledger_rate *rate)
 {
     static const enum verdict_status levels[]
         = { VERDICT_OK, VERDICT_WARN, VERDICT_UNKNOWN, VERDICT_FAIL };
     json_int_t routes = 0;
+    json_t *point;
 
     for (size_t i = 0; i < n; i++) {
         work[i] = c[i].ns;
         routes += i == 0 || c[i].route != c[i - 1].route;
     }
     stats_sort (work, n);
-    return json_pack ("{s:I, s:I, s:I, s:I, s:f, s:s}", "audit",
-                      (json_int_t)c->audit, "job", (json_int_t)c->about,
-                      "begun", (json_int_t)c->begun, "routes", routes, "change_ns",
-                      stats_quantile (work, n, 0.5), "level",
-                      verdict_status_name (levels[c->level]));
+    point = json_pack ("{s:I, s:I, s:I, s:I, s:f, s:s}", "audit",
+                       (json_int_t)c->audit, "job", (json_int_t)c->about,
+                       "begun", (json_int_t)c->begun, "routes", routes,
+                       "change_ns", stats_quantile (work, n, 0.5), "level",
+                       verdict_status_name (levels[c->level]));
+    if (rate) {
+        json_put (point, "rate_bits", number_json (rate->bits));
+        json_put (point, "rate_expected_bits", number_json (rate->expected));
+    }
+    return point;
 }
 
 json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
@@ -833,10 +903,10 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
     json_t *points = xcheck (json_array ());
     int64_t epoch;
     int64_t from = 0;
-    struct ledger_rows rows = { 0 };
+    struct ledger_rows rows = { 0 }, carried = { 0 };
     struct trend_change *v;
     double *work;
-    size_t n;
+    size_t n, rate = 0;
 
     db_begin_read (l, err);
     epoch = db_epoch (l, fabric);
@@ -859,6 +929,10 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
         " JOIN audit a ON a.id = r.audit WHERE c.link = (SELECT id"
         " FROM name WHERE text = ?2) ORDER BY r.route, r.audit",
         VALUES (INT (epoch), NAME (link), INT (from)));
+    db_read (l, &rates, &carried,
+             "SELECT audit, bits, expected FROM rate WHERE link = (SELECT id"
+             " FROM name WHERE text = ?) AND audit >= ? ORDER BY audit, bits",
+             VALUES (NAME (link), INT (from)));
     db_end (l, 0);
     v = rows.v;
     n = keep_newest (v, rows.n, audits);
@@ -869,9 +943,16 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && v[end].audit == v[i].audit;)
             end++;
-        json_add (points, point_json (&v[i], end - i, work));
+        while (rate < carried.n && carried.rate[rate].audit < v[i].audit)
+            rate++;
+        json_add (points,
+                  point_json (&v[i], end - i, work,
+                              rate < carried.n
+                                      && carried.rate[rate].audit == v[i].audit
+                                  ? &carried.rate[rate] : NULL));
     }
     free (work);
+    ledger_clear (&carried);
     ledger_clear (&rows);
     return db_json (l, points);
 }

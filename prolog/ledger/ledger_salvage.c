@@ -27,15 +27,15 @@ static const struct salvage_part {
         NUMBERED,   /* has ids, which are not reused */
         LISTED,     /* has no ids: ?1 is a row's position */
     } kind;
-    const char *children[15]; /* tables with a column of the table's name */
+    const char *children[17]; /* tables with a column of the table's name */
 } parts[] = {
     { "name", SHARED, { NULL } },
     { "epoch", SHARED, { NULL } },
     { "route", SHARED, { "crossing" } },
     { "audit", NUMBERED,
       { "member", "rtt", "finding", "suspect", "gap", "counter", "sign",
-        "fault", "loopback", "node", "open", "spread", "flow",
-        "way" } },
+        "fault", "loopback", "node", "open", "spread", "flow", "way", "fact",
+        "rate" } },
     { "action", NUMBERED, { NULL } },
     { "comment", NUMBERED, { NULL } },
     { "mute", LISTED, { NULL } },
@@ -72,37 +72,43 @@ run_salvage_sql (struct ledger *l, int64_t arg, int64_t *value, const char *fmt,
     return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : -1;
 }
 
-/* What the table of the version before has no column for: ", SQL"; or "". */
-static const char *lacking (struct ledger *l, const struct salvage_part *p)
+/* Whether the old ledger is of the version before, without rates. */
+static bool lacks_rates (struct ledger *l)
 {
-    return !strcmp (p->table, "action")
-                   && run_salvage_sql (l, 0, NULL,
-                                       "SELECT cause FROM old.action LIMIT 0")
-                          < 0
-               ? ", " DB_CAUSE_OF_6
-               : "";
+    int64_t version = LEDGER_VERSION;
+
+    run_salvage_sql (l, 0, &version, "PRAGMA old.user_version");
+    return version < LEDGER_VERSION;
 }
 
-/* Copy the entry `arg`. Return 0, also if there is none; -1 if it is lost;
- * errno ENOSPC if there is no space for it.
+static int copy_salvage_children (struct ledger *l, const char *child,
+                                  const char *of, bool without, int64_t arg)
+{
+    if (without && (!strcmp (child, "fact") || !strcmp (child, "rate")))
+        return 0;
+    return run_salvage_sql (
+        l, arg, NULL, "INSERT INTO main.%s SELECT *%s FROM old.%s WHERE %s = ?1",
+        child, without && !strcmp (child, "finding") ? ", NULL, NULL" : "",
+        child, of);
+}
+
+/* Copy the entry `arg`, of a ledger with or without rates. Return 0, also if there
+ * is none; -1 if it is lost; errno ENOSPC if there is no space for it.
  */
 static int copy_salvage_rows (struct ledger *l, const struct salvage_part *p,
-                              const char *more, int64_t arg)
+                              bool without, int64_t arg)
 {
     db_begin (l, NULL);
     if (run_salvage_sql (
-            l, arg, NULL, "INSERT INTO main.%s SELECT *%s FROM old.%s %s",
-            p->table, more, p->table,
+            l, arg, NULL, "INSERT INTO main.%s SELECT * FROM old.%s %s",
+            p->table, p->table,
             p->kind == LISTED ? "LIMIT 1 OFFSET ?1 - 1" : "WHERE id = ?1")
         < 0)
         db_fail (l);
     if (!l->failed && sqlite3_changes (l->db) > 0) {
         for (size_t i = 0; p->children[i] && !l->failed; i++)
-            if (run_salvage_sql (
-                    l, arg, NULL,
-                    "INSERT INTO main.%s SELECT * FROM old.%s WHERE %s = ?1",
-                    p->children[i], p->children[i], p->table)
-                < 0)
+            if (copy_salvage_children (l, p->children[i], p->table, without,
+                                       arg) < 0)
                 db_fail (l);
         if (!strcmp (p->table, "audit"))
             db_seen (l, arg);
@@ -114,7 +120,7 @@ static int copy_salvage_rows (struct ledger *l, const struct salvage_part *p,
 static int salvage_table (struct ledger *l, const struct salvage_part *p,
                           int64_t *lost)
 {
-    const char *more = lacking (l, p);
+    bool without = lacks_rates (l);
     int64_t last = 0;
 
     if ((p->kind != NUMBERED
@@ -136,7 +142,7 @@ static int salvage_table (struct ledger *l, const struct salvage_part *p,
         return -1;
     for (int64_t i = 1; i <= last; i++) {
         ledger_work (l, p->table, i, last);
-        if (copy_salvage_rows (l, p, more, i) == 0)
+        if (copy_salvage_rows (l, p, without, i) == 0)
             continue;
         if (errno == ENOSPC)
             return -1;

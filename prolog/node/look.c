@@ -178,7 +178,7 @@ static void look_pcie (struct look_result *look, const struct local_port *p)
     add_figure (look, " '%s PCIe lanes'=%u;;;0;%u '%s PCIe GT/s'=%g;;;0;%g",
                 p->device, now->lanes, could->lanes, p->device, now->mts / 1e3,
                 could->mts / 1e3);
-    if (pcie_bits (now) >= pcie_bits (&p->pcie.able))
+    if (!pcie_is_degraded (&p->pcie))
         return;
     snprintf (what, sizeof (what), "%s PCIe", p->device);
     look_add (look, narrow ? VERDICT_WARN : VERDICT_OK, what,

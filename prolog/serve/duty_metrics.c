@@ -24,6 +24,7 @@
 #include "core/paths/tree.h"
 #include "ibquery/links/accepted.h"
 #include "ibquery/links/fewer.h"
+#include "ibquery/ports.h"
 #include "ibquery/publish.h"
 #include "ibquery/spread.h"
 #include "util/alloc.h"
@@ -283,6 +284,74 @@ static void put_host_ends (const struct metrics *m)
         put_label (m, ',', "node", m->s->node_of[i]);
         fprintf (m->fp, "} %d\n", verdict_nagios (m->link[link].end));
     }
+}
+
+/* Read PCIe of an endpoint's adapter as the newest audit saw it; all 0 if none
+ * did, or it was as it should be.
+ */
+static int read_lost_pcie (const struct metrics *m, size_t end,
+                           unsigned int value[PORTS_PCIE], struct error *err)
+{
+    const struct fabric *f = m->s->fabric;
+    const struct fabric_port *p = &f->port[f->endpoint[end].port];
+    struct pcie pcie = { 0 };
+    char name[24];
+    int64_t begun;
+    int rc = p->link != FABRIC_NONE && m->link[p->link].measured;
+
+    snprintf (name, sizeof (name), "%016" PRIx64 "/%u", f->node[p->node].guid,
+              p->num);
+    for (int i = 0; i < PORTS_PCIE && rc > 0; i++) {
+        uint64_t last = 0;
+
+        rc = ledger_counter_last (m->s->ledger, INT64_MAX, name,
+                                  ports_pcie[i].name, &last, &begun, err);
+        value[i] = (unsigned int)last;
+        memcpy ((char *)&pcie + ports_pcie[i].offset, &value[i],
+                sizeof (value[i]));
+    }
+    if (rc <= 0 || pcie_bits (&pcie.now) >= pcie_bits (&pcie.could))
+        memset (value, 0, PORTS_PCIE * sizeof (*value));
+    return rc;
+}
+
+static int put_pcie (const struct metrics *m, struct error *err)
+{
+    static const struct {
+        const char *name, *help;
+        double unit;
+    } family[PORTS_PCIE] = {
+        { "pmm_pcie_width",
+          "Lanes of the PCIe link between an adapter and its host that runs "
+          "below what both of its ends are able to.", 1 },
+        { "pmm_pcie_speed",
+          "Its transfers a second on each lane; an idle link may be slow.",
+          1e6 },
+        { "pmm_pcie_able_width", "The lanes that it should have.", 1 },
+        { "pmm_pcie_able_speed",
+          "The transfers a second on each lane that it should have.", 1e6 },
+    };
+    const struct fabric *f = m->s->fabric;
+    unsigned int (*value)[PORTS_PCIE] = xcalloc (f->nendpoints, sizeof (*value));
+    int rc = 0;
+
+    for (size_t i = 0; i < f->nendpoints && rc >= 0; i++)
+        rc = read_lost_pcie (m, i, value[i], err);
+    for (int k = 0; k < PORTS_PCIE; k++) {
+        write_metric_header (m, family[k].name, "gauge", family[k].help);
+        for (size_t i = 0; i < f->nendpoints; i++) {
+            uint32_t port = f->endpoint[i].port;
+
+            if (!value[i][k])
+                continue;
+            write_port_labels (m, family[k].name, port);
+            put_label (m, ',', "hca", f->node[f->port[port].node].desc);
+            put_label (m, ',', "node", m->s->node_of[i]);
+            fprintf (m->fp, "} %.17g\n", value[i][k] * family[k].unit);
+        }
+    }
+    free (value);
+    return rc < 0 ? -1 : 0;
 }
 
 /* Ports of cables that carry no messages, and rails that nodes lack. */
@@ -557,6 +626,7 @@ static int put_all (struct metrics *m, struct error *err)
         if (rc == 0 && s->fabric && (rc = take_links (m, err)) == 0) {
             put_coverage (m);
             put_host_ends (m);
+            rc = put_pcie (m, err);
             for (int i = 0; i < LINK_METRICS; i++)
                 write_link_metrics (m, (enum link_metric)i);
         }

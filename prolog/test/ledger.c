@@ -263,40 +263,29 @@ static void test_places (void)
     ledger_close (l);
 }
 
-/* A ledger of version 6, with a drain that it confirmed and one by a sign. */
+/* A ledger of version 7, which knows no rates, with an audit that FAILs. */
 static void before (const char *path)
 {
-    ledger_close (fresh (path));
-    tell (path, "DROP TABLE action;"
-                "CREATE TABLE action (id INTEGER PRIMARY KEY AUTOINCREMENT,"
-                " after INTEGER NOT NULL, node TEXT NOT NULL, link TEXT,"
-                " kind TEXT NOT NULL, intended INTEGER NOT NULL, done INTEGER,"
-                " reason TEXT NOT NULL, why TEXT NOT NULL);"
-                "CREATE INDEX action_after ON action (after);"
-                "CREATE UNIQUE INDEX action_open ON action (node, kind)"
-                " WHERE done IS NULL;"
-                "INSERT INTO action VALUES (1, 0, 'h1', 'l1', 'drain', 10, 11,"
-                " 'pmm: host end h1', 'host end FAIL in audits 1 and 2');"
-                "INSERT INTO action VALUES (2, 0, 'h1', 'l1', 'resume', 20, 21,"
-                " '', 'repaired');"
-                "INSERT INTO action VALUES (3, 0, 'h2', 'l2', 'drain', 30, 31,"
-                " 'pmm: host end h2', 'host end FAIL in audit 3, and its link"
-                " has lost width');"
-                "PRAGMA user_version = 6");
+    struct ledger *l = fresh (path);
+
+    audit (l, 100, 2, 400, VERDICT_FAIL);
+    ledger_close (l);
+    tell (path, "DROP TABLE fact; DROP TABLE rate;"
+                "ALTER TABLE finding DROP COLUMN rate;"
+                "ALTER TABLE finding DROP COLUMN rate_expected;"
+                "PRAGMA user_version = 7");
 }
 
-static bool has_causes (struct ledger *l)
+static bool has_finding (struct ledger *l)
 {
-    json_t *rows = l ? ledger_json (l, LEDGER_ACTIONS, 10, 0, &err) : NULL;
-    bool all = json_array_size (rows) == 3
-               && is_text (json_array_get (rows, 0), "cause", "width")
-               && json_is_null (json_object_get (json_array_get (rows, 1),
-                                                 "cause"))
-               && is_text (json_array_get (rows, 2), "cause", "confirmed")
-               && is_text (json_array_get (rows, 2), "reason",
-                           "pmm: host end h1");
+    json_t *a = l ? ledger_audit (l, 1, &err) : NULL;
+    json_t *f = json_array_get (json_object_get (a, "findings"), 0);
+    bool all = is_text (f, "level", "FAIL")
+               && json_number_value (json_object_get (f, "excess_ns")) == 400
+               && json_is_null (json_object_get (f, "rate_bits"))
+               && json_array_size (json_object_get (f, "suspects")) == 1;
 
-    json_decref (rows);
+    json_decref (a);
     return all;
 }
 
@@ -305,30 +294,30 @@ static void test_before (void)
 {
     struct ledger *l;
 
-    before ("six");
-    ok (!ledger_open ("six", LEDGER_READ, &err)
-            && strstr (err.text, "is of version 6: the audit service brings it"),
+    before ("seven");
+    ok (!ledger_open ("seven", LEDGER_READ, &err)
+            && strstr (err.text, "is of version 7: the audit service brings it"),
         "who only reads is told who does it: %s", err.text);
     l = fresh ("saved");
-    ok (l && ledger_salvage (l, "six", &err) == 0 && has_causes (l),
+    ok (l && ledger_salvage (l, "seven", &err) == 0 && has_finding (l),
         "it can be salvaged");
     ledger_close (l);
-    ok (ask ("six", "PRAGMA user_version") == 6, "which leaves it as it was");
-    l = ledger_open ("six", LEDGER_WRITE, &err);
-    ok (has_causes (l), "opened for writing, it is brought up to date");
+    ok (ask ("seven", "PRAGMA user_version") == 7, "which leaves it as it was");
+    l = ledger_open ("seven", LEDGER_WRITE, &err);
+    ok (has_finding (l), "opened for writing, it is brought up to date");
     ledger_close (l);
-    l = ledger_open ("six", LEDGER_READ, &err);
-    ok (has_causes (l) && ask ("six", "PRAGMA user_version") == LEDGER_VERSION
-            && ask ("six", "SELECT count(*) FROM pragma_table_info ('action')")
-                   == 10, "once and for all");
+    l = ledger_open ("seven", LEDGER_READ, &err);
+    ok (has_finding (l) && ask ("seven", "PRAGMA user_version") == LEDGER_VERSION
+            && ask ("seven", "SELECT count(*) FROM rate, fact") == 0,
+        "once and for all");
     ledger_close (l);
 
     before ("half");
-    tell ("half", "ALTER TABLE action ADD COLUMN cause TEXT");
+    tell ("half", "ALTER TABLE finding ADD COLUMN rate_expected REAL");
     ok (!ledger_open ("half", LEDGER_WRITE, &err), "it fails: %s", err.text);
-    ok (ask ("half", "PRAGMA user_version") == 6
-            && ask ("half", "SELECT count(*) FROM action WHERE cause IS NULL")
-                   == 3, "then nothing has changed");
+    ok (ask ("half", "PRAGMA user_version") == 7
+            && ask ("half", "SELECT count(*) FROM pragma_table_info ('finding')")
+                   == 10, "then nothing has changed");
 }
 
 /* Run f as a user who is not root; its return value. */
@@ -1292,6 +1281,131 @@ static double latency_of (const struct solution *sol, uint32_t link)
     return NAN;
 }
 
+/* Record an audit that measured what link 2 carries, one way and the other; it
+ * FAILs if that is little. both 0: it measured no rates.
+ */
+static int64_t audit_rates (struct ledger *l, int64_t time, double both)
+{
+    static const struct fact pcie
+        = { FACT_RATE_PCIE, .n = { 8, 16, 16, 16, 100e9 } };
+    static const struct fact lost = { FACT_RATE_LOST, .n = { 1, 4 } };
+    struct verdict_rate rate[] = { { 4, both, 197e9 }, { 5, 196e9, NAN } };
+    struct verdict *v = verdict_of (both > 0 && both < 150e9 ? VERDICT_FAIL
+                                                             : VERDICT_OK, 2);
+    char nonce[LEDGER_NONCE_BYTES];
+    int64_t id = ledger_begin (l, time, net->net.hash, &by_hand, host, HOSTS,
+                               nonce, &err);
+    struct samples *s = measure (nonce, 0, 0);
+
+    if (v->nfindings > 0) {
+        v->finding->basis = BASIS_RATE;
+        v->finding->excess_ns = NAN;
+        v->finding->rate_bits = both;
+        v->finding->rate_expected_bits = 197e9;
+        finding_add_fact (v, v->finding, pcie);
+        finding_add_fact (v, v->finding, lost);
+    }
+    v->rate = rate;
+    v->nrates = both > 0 ? 2 : 0;
+    id = ledger_record (l, time + 1, ps, s, v, "says", &err);
+    verdict_destroy (v);
+    samples_destroy (s);
+    return id;
+}
+
+static size_t nsuspected (struct ledger *l)
+{
+    struct ledger_rows rows;
+    size_t n = ledger_suspected (l, net->net.link[2].id, &rows, &err) == 0
+                   ? rows.n
+                   : 99;
+
+    ledger_clear (&rows);
+    return n;
+}
+
+/* What links carry, and findings of it. */
+static void test_rates (void)
+{
+    const char *link = net->net.link[2].id;
+    struct ledger *l = fresh ("led");
+    struct fabric f = { .nlinks = 0 };
+    struct ledger_result r;
+    struct ledger_rows rows;
+    const struct finding *x;
+    size_t n = 0;
+    double rtt;
+    json_t *t;
+
+    audit_rates (l, 100, 196e9);
+    audit_rates (l, 200, 98e9);
+    ok (ledger_result (l, 2, &f, true, &r, &err) == 0
+            && (x = r.verdict->finding)->basis == BASIS_RATE
+            && x->rate_bits == 98e9 && x->rate_expected_bits == 197e9
+            && x->nfacts == 3 && x->fact[1].kind == FACT_RATE_PCIE
+            && x->fact[1].n[4] == 100e9 && x->fact[2].kind == FACT_SAID
+            && strstr (x->fact[2].name[0], "1 of 4 bursts"),
+        "a finding has its rate, and the facts that tell why");
+    ledger_result_clear (&r);
+    ok (ledger_list (l, LEDGER_RATES, 0, 0, &rows, &err) == 0 && rows.n == 2
+            && rows.rate[0].audit == 2 && rows.rate[0].bits == 98e9
+            && rows.rate[1].way == 1 && isnan (rows.rate[1].expected),
+        "the newest rates of a link, each way");
+    ledger_clear (&rows);
+    t = ledger_audit (l, 2, &err);
+    ok (json_array_size (json_object_get (t, "rates")) == 2, "as JSON, too");
+    json_decref (t);
+    t = ledger_trend (l, net->net.hash, link, 10, &err);
+    ok (json_number_value (
+            json_object_get (json_array_get (t, 0), "rate_bits")) == 196e9
+            && json_number_value (
+                   json_object_get (json_array_get (t, 1), "rate_bits"))
+                   == 98e9,
+        "the trend has the slower direction");
+    json_decref (t);
+    ok (crossing (l, 2, 9, &rtt) > 0 && runs == 2,
+        "its round trips count for the baseline");
+
+    audit_rates (l, 300, 0);
+    ok (nsuspected (l) == 1, "an audit without rates does not clear it");
+    ok (ledger_list (l, LEDGER_LINKS, 0, 0, &rows, &err) == 0, "links");
+    for (size_t i = 0; i < rows.n; i++)
+        n += !strcmp (rows.link[i].link, link)
+             && (rows.link[i].finding < 0 ? rows.link[i].audit == 3
+                                          : rows.link[i].audit == 2
+                                                && rows.link[i].rate_bits
+                                                       == 98e9);
+    ok (n == 2, "it is measured by the newest, and its rate is still less");
+    ledger_clear (&rows);
+    ok (ledger_list (l, LEDGER_FAILS, 0, 0, &rows, &err) == 0 && rows.n == 1
+            && rows.link[0].basis == BASIS_RATE,
+        "so it FAILs");
+    ledger_clear (&rows);
+    ok (ledger_link_audits (l, 1, link, host[0], &rows, &err) == 0
+            && rows.n == 3 && rows.seen[1].rated && !rows.seen[1].clean
+            && !rows.seen[2].rated && rows.seen[2].clean,
+        "each audit says whether it measured that");
+    ledger_clear (&rows);
+
+    audit_rates (l, 400, 190e9);
+    ok (nsuspected (l) == 0, "one with rates does");
+    ok (ledger_list (l, LEDGER_FAILS, 0, 0, &rows, &err) == 0 && rows.n == 0,
+        "and it FAILs no more");
+    ledger_clear (&rows);
+    audit (l, 500, 2, 400, VERDICT_FAIL);
+    audit_rates (l, 600, 0);
+    ok (nsuspected (l) == 0, "of a latency, any does");
+    audit_rates (l, 700, 98e9);
+    audit (l, 800, 2, 400, VERDICT_FAIL);
+    audit_rates (l, 900, 0);
+    ok (nsuspected (l) == 2, "of both, one with rates");
+    ok (pruned (l, 350, 1000) == 3
+            && ask ("led", "SELECT count(*) FROM rate") == 4
+            && ask ("led", "SELECT count(*) FROM fact") == 3,
+        "rates go with their audits");
+    ledger_close (l);
+}
+
 static void test_separate (void)
 {
     enum { AUDITS = 40, SIZE = 3, NLINKS = 48 };
@@ -2206,6 +2320,7 @@ static bool lists_all (const char *sql)
             && !strstr (sql, "WHERE"))
             return true;
     return strstr (sql, " seen s ON s.link") || strstr (sql, "FROM seen s JOIN")
+           || strstr (sql, "FROM seen UNION ALL")
            || !strncmp (sql, "PRAGMA", 6) || strstr (sql, "FROM sqlite_master");
 }
 
@@ -2396,6 +2511,7 @@ int main (void)
     test_ages ();
     test_loopbacks ();
     test_trend ();
+    test_rates ();
     test_separate ();
     test_ageing ();
     test_enough ();

@@ -16,6 +16,7 @@
 #include "core/plan/plan.h"
 #include "core/samples/simulate.h"
 #include "ibquery/nodemap.h"
+#include "ibquery/ports.h"
 #include "ibquery/model/generate.h"
 #include "tests/tap.h"
 
@@ -156,6 +157,24 @@ static void test_coverage (void)
     }
 }
 
+/* An audit saw a host's adapter run with so many of 16 lanes. */
+static int enter_pcie (uint32_t host, int64_t audit, unsigned int lanes)
+{
+    const struct fabric *f = service.fabric;
+    const struct fabric_port *p = &f->port[f->endpoint[f->host[host].first].port];
+    const struct pcie pcie
+        = { .now = { lanes, 16000 }, .could = { 16, 16000 } };
+    struct ledger_counter counter[PORTS_PCIE];
+    char port[24];
+
+    snprintf (port, sizeof (port), "%016jx/%u",
+              (uintmax_t)f->node[p->node].guid, p->num);
+    for (int i = 0; i < PORTS_PCIE; i++)
+        counter[i] = (struct ledger_counter){ port, ports_pcie[i].name,
+                                              ports_pcie_value (&pcie, i) };
+    return ledger_counters (service.ledger, audit, counter, PORTS_PCIE, &err);
+}
+
 /* What the metrics say beside what audits found; the last audit FAILs for one
  * of two host ends.
  */
@@ -187,6 +206,9 @@ static void test_metrics (void)
           "{guid=\"0x0002c90100000010\",port=\"1\","
           "uplink_guid=\"0x0002c90000000011\",uplink_port=\"1\"}",
           "2" },
+        { "pmm_pcie_width", "", "8" },
+        { "pmm_pcie_speed", "node=\"h0002\"", "16000000000" },
+        { "pmm_pcie_able_width", "hca=\"h0002 mlx5_0\"", "16" },
         { "pmm_port_state", "", "2" },
         { "pmm_port_state", "hca=\"h0004 mlx5_0\"", "2" },
     };
@@ -208,6 +230,9 @@ static void test_metrics (void)
         if (i < 2)
             ledger_done (service.ledger, 101, id, &err);
     }
+    ok (enter_pcie (0, 6, 8) == 0 && enter_pcie (0, 7, 16) == 0
+            && enter_pcie (1, 6, 16) == 0 && enter_pcie (1, 7, 8) == 0,
+        "an adapter lost lanes, another one has them again");
     ok (ledger_give_up (service.ledger, 100, 0, "ended", &err) == 0,
         "no audit is open");
     ledger_begin (service.ledger, 100, f->hash,

@@ -130,6 +130,38 @@ static void test_others (void)
         err.text);
 }
 
+/* An adapter that lost lanes is remarked, one that is slow and idle is not. */
+static void test_pcie (void)
+{
+    struct local_port p[] = { port_of (0), port_of (1), port_of (2) };
+    struct pcie_rate full = { 16, 32000 }, half = { 8, 32000 },
+                     idle = { 16, 2500 };
+    struct error err = { .text = "" };
+    struct verdict *v = verdict_create ();
+    int64_t id = begin (1000), then;
+    char port[24];
+    uint64_t lanes = 0;
+
+    for (size_t i = 0; i < 3; i++)
+        p[i].pcie.could = full;
+    p[0].pcie.now = p[2].pcie.now = half;
+    p[1].pcie.now = idle;
+    signs_remark_pcie (v, fabric, node_of, p, 3);
+    ok (v->nlimits == 1 && v->status == VERDICT_OK
+            && v->limit->kind == FACT_PCIE_LANES && v->limit->n[0] == 8
+            && v->limit->n[1] == 16 && !strcmp (v->limit->name[0], "h0001"),
+        "lost lanes of PCIe are a remark, of the audit's nodes alone");
+    snprintf (port, sizeof (port), "%016jx/%u", (uintmax_t)p->node_guid,
+              p->port);
+    ok (signs_enter (SCOPE (id, 1000), p, 3, &err) == 0
+            && ledger_counter_last (ledger, INT64_MAX, port, "PcieWidth",
+                                    &lanes, &then, &err)
+                   == 1
+            && lanes == 8,
+        "... no sign, and in the ledger: %s", err.text);
+    verdict_destroy (v);
+}
+
 /* What a published check says, if it is of use. */
 static void test_file (void)
 {
@@ -247,6 +279,7 @@ int main (void)
     test_signs ();
     test_entered ();
     test_others ();
+    test_pcie ();
     test_waits ();
     test_file ();
     ledger_close (ledger);
