@@ -82,6 +82,27 @@ static uint32_t network_place (const void *net, uint32_t end)
     return place_of_port (net, end_port (net, end));
 }
 
+/* The first endpoint of the host on the same adapter, or on another one with the
+ * same SystemImageGUID.
+ */
+static uint32_t network_card (const void *net, uint32_t end)
+{
+    const struct fabric *f = net;
+    uint32_t own = f->end[end].endpoint;
+    const struct fabric_host *host = &f->host[f->endpoint[own].host];
+    uint32_t node = f->port[f->endpoint[own].port].node;
+
+    for (uint32_t e = host->first; e < own; e++) {
+        uint32_t other = f->port[f->endpoint[e].port].node;
+
+        if (other == node
+            || (f->node[node].system != 0
+                && f->node[other].system == f->node[node].system))
+            return e;
+    }
+    return own;
+}
+
 static uint32_t network_attach (const void *net, uint32_t end, uint32_t *arc)
 {
     const struct fabric *f = net;
@@ -241,6 +262,7 @@ struct fabric_walk *walk_create (const struct fabric *f)
         .nsubnets = f->nsubnets,
         .walk = network_walk,
         .place = network_place,
+        .card = network_card,
         .attach = network_attach,
         .hop = network_hop,
         .hops = network_hops,

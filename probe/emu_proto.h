@@ -24,12 +24,22 @@
  *     RECV     to client  time 8, from endpoint 4, own endpoint 4, other LID 1,
  *                         own LID 1, own queue pair 4, message
  *     TIMEOUT  to client  time 8: the deadline has passed
+ *     BULK     to emu     deadline 8, then per burst: own endpoint 4, other
+ *                         endpoint 4, own LID 1, other LID 1, own queue pair 4,
+ *                         other's 4, bytes 8, service level 1, 1 if strictly
+ *                         ordered 1
+ *     BULK     to client  time 8, when all ended or the deadline passed; then per
+ *                         burst: bits per second that came here 8, 0 if not all
+ *                         did
+ *     PORT     to emu     own endpoint 4
+ *     PORT     to client  bits per second 8, MTU 4, 1 if writes may be relaxed in
+ *                         order 1, packets that were sent again 8
  *     MORE     to emu     there is more to send than the page holds
  *     MORE     to client  send it
  *     PORTS    to emu     write the host's ports
  *     PORTS    to client  the directory of these ports (tests/emu/sysfs.h)
  *
- * A client's clock is the time in the last RECV or TIMEOUT and stands still
+ * A client's clock is the time in the last RECV, TIMEOUT or BULK and stands still
  * until the next one, so computing costs a client no virtual time; it sends at
  * that time. A session ends with its last connection: a client that closes the
  * socket, or dies, has left.
@@ -49,17 +59,20 @@
 #include <unistd.h>
 
 enum {
-    EMU_VERSION = 7,
+    EMU_VERSION = 8,
     EMU_HEADER = 4,
     EMU_RAIL = 23,                      /* bytes, in a WELCOME */
     EMU_SEND_HEADER = 24,
     EMU_RECV_HEADER = 22,
     EMU_DATA_MAX = 256,                 /* bytes of a message */
     EMU_SIZE_MAX = 4096,                /* bytes with its pad: the MTU */
-    EMU_PAYLOAD_MAX = EMU_SEND_HEADER + EMU_DATA_MAX,
-    EMU_FRAME_MAX = EMU_HEADER + EMU_PAYLOAD_MAX,
     EMU_LEVEL_MAX = 15,
     EMU_RAILS_MAX = 16,                 /* endpoints per host */
+    EMU_BULK_HEADER = 8,
+    EMU_BURST = 28,                     /* bytes, in a BULK */
+    EMU_BURSTS_MAX = 16,
+    EMU_PAYLOAD_MAX = EMU_BULK_HEADER + EMU_BURST * EMU_BURSTS_MAX,
+    EMU_FRAME_MAX = EMU_HEADER + EMU_PAYLOAD_MAX,
     EMU_CLIENTS_MAX = 16384,            /* per session */
     EMU_OUT_MAX = 7680,                 /* bytes of frames in a page */
     EMU_LOOK_NS = 250000000,            /* see emu_page_sleep */
@@ -77,7 +90,14 @@ enum emu_frame {
     EMU_PORTS,
     EMU_JOINED,
     EMU_MORE,
+    EMU_BULK,
+    EMU_PORT,
 };
+
+/* The longest other frames, to the emulator and to a client. */
+_Static_assert (EMU_SEND_HEADER + EMU_DATA_MAX <= EMU_PAYLOAD_MAX
+                    && 4 + EMU_RAIL * EMU_RAILS_MAX <= EMU_PAYLOAD_MAX,
+                "all frames have room");
 
 /* The memory that the emulator shares with one client. It belongs to whose turn
  * it is: the client writes `out` and `nout`, then gives the turn to the

@@ -425,6 +425,76 @@ static int emu_recv (void *t, int64_t deadline_ns, struct packet *packet,
     return type == EMU_RECV ? take_packet (e, len, packet, err) : 0;
 }
 
+/* Queue pairs need no preparation here. */
+static int emu_bulk_prepare (void *t, uint32_t rail, uint32_t peer,
+                             struct transport_way way, bool strict,
+                             struct error *err)
+{
+    (void)t;
+    (void)rail;
+    (void)peer;
+    (void)way;
+    (void)strict;
+    (void)err;
+    return 1;
+}
+
+static int emu_bulk (void *t, struct transport_burst *burst, size_t n,
+                     int64_t deadline_ns, struct error *err)
+{
+    struct emu *e = t;
+    size_t len;
+    int type;
+    uint8_t *p;
+
+    if (n > EMU_BURSTS_MAX)
+        return error_input (err, "more than %d bursts at once", EMU_BURSTS_MAX);
+    p = add_frame (e, EMU_BULK, EMU_BULK_HEADER + n * (size_t)EMU_BURST);
+    wire_put (p, (uint64_t)deadline_ns, 8);
+    p += EMU_BULK_HEADER;
+    for (size_t i = 0; i < n; i++, p += EMU_BURST) {
+        const struct transport_burst *b = &burst[i];
+        uint32_t own = e->own[b->rail], other = e->endpoint[b->peer];
+
+        wire_put (p, own, 4);
+        wire_put (p + 4, other, 4);
+        p[8] = b->way.own;
+        p[9] = b->way.other;
+        wire_put (p + 10, queue_pair (e, own, other, true, b->way.flow), 4);
+        wire_put (p + 14, queue_pair (e, other, own, true, b->way.flow), 4);
+        wire_put (p + 18, b->bytes, 8);
+        p[26] = e->timed_level;
+        p[27] = b->strict;
+    }
+    if ((type = ask_emu (e, &len, err)) < 0)
+        return -1;
+    if (type != EMU_BULK || len != 8 + 8 * n)
+        return bad_answer (err);
+    p = e->page->in + EMU_HEADER;
+    e->now = (int64_t)wire_get (p, 8);
+    for (size_t i = 0; i < n; i++) {
+        burst[i].bits = (double)wire_get (p + 8 + 8 * i, 8);
+        burst[i].lost = burst[i].bits <= 0;
+    }
+    return 0;
+}
+
+static void emu_bulk_port (void *t, uint32_t rail, struct transport_port *port)
+{
+    struct emu *e = t;
+    struct wire_in in = { .p = e->page->in + EMU_HEADER };
+    struct error err;
+
+    *port = (struct transport_port){ .retries = UINT64_MAX };
+    wire_put (add_frame (e, EMU_PORT, 4), e->own[rail], 4);
+    if (ask_emu (e, &in.left, &err) != EMU_PORT || in.left != 21)
+        return;
+    port->bits = (double)wire_take (&in, 8);
+    port->mtu = (uint32_t)wire_take (&in, 4);
+    port->relaxed = wire_take (&in, 1);
+    port->retries = wire_take (&in, 8);
+}
+
 static const char *emu_sysfs (void *t)
 {
     struct emu *e = t;
@@ -453,6 +523,9 @@ const struct transport transport_emu = {
     .set_level = emu_set_level,
     .send = emu_send,
     .recv = emu_recv,
+    .bulk_prepare = emu_bulk_prepare,
+    .bulk = emu_bulk,
+    .bulk_port = emu_bulk_port,
     .now_ns = emu_now_ns,
     .sysfs = emu_sysfs,
 };

@@ -51,6 +51,7 @@
 
 #include "ibquery/nodemap.h"
 #include "probe/cpu.h"
+#include "probe/verbs_bulk.h"
 #include "probe/verbs_device.h"
 #include "probe/verbs_wire.h"
 #include "probe/wire.h"
@@ -68,14 +69,11 @@ enum {
     SIGNAL_PARTS = 2,
     INLINE_WANTED = VERBS_HEADER + 64, /* a ping of the usual size */
     WIRE_SIZE = 8,
-    SL_MAX = 15,
     RETRY_GAPS = 20,
     RETRY_COSTS = 20, /* times the duration of the last try */
-    PSN_MASK = 0xffffff,
     /* codes of the InfiniBand specification */
     RC_RETRIES = 7,
     RC_RNR_RETRIES = 7, /* no limit */
-    RC_RNR_TIMER = 12,  /* 640 us */
     /* the group's time-out of a ping */
     LOST_GAPS = 250,
     LOST_NS = 250000000,
@@ -146,6 +144,7 @@ struct verbs_rail {
     bool armed;                /* the channel will notify of the next receive */
     bool told;                 /* it has; its event must be read */
     bool trusted;              /* the device's stamps are plausible */
+    struct verbs_bulk *bulk;   /* NULL: no bursts yet */
     struct error trouble;      /* text "": none */
 };
 
@@ -260,17 +259,6 @@ static int post_receive (struct verbs_rail *rail, struct slot *slot,
                : handle_queue_failure (rail, q, "receiving failed", rc, 0, err);
 }
 
-static int modify (struct verbs_rail *rail, struct queue *q,
-                   struct ibv_qp_attr *attr, int mask, struct error *err)
-{
-    int rc = ibv_modify_qp (q->qp, attr, mask | IBV_QP_STATE);
-
-    if (rc != 0)
-        return verbs_device_failed (&rail->device, "the queue pair cannot be "
-                                    "set up", rc, err);
-    return 0;
-}
-
 static void close_queue (struct queue *q)
 {
     if (!q)
@@ -302,11 +290,6 @@ static int create_qp (struct verbs_rail *rail, struct queue *q,
             .max_inline_data = d->inlines ? INLINE_WANTED : 0,
         },
     };
-    struct ibv_qp_attr init = {
-        .qp_state = IBV_QPS_INIT,
-        .port_num = d->port,
-        .pkey_index = d->pkey_index,
-    };
 
     q->memory = verbs_device_memory (&size);
     q->slot = xcalloc (q->receives, sizeof (*q->slot));
@@ -322,11 +305,7 @@ static int create_qp (struct verbs_rail *rail, struct queue *q,
     if (!q->qp)
         return verbs_device_failed (d, "no queue pair", errno, err);
     q->inline_max = attr.cap.max_inline_data;
-    return modify (rail, q, &init,
-                   IBV_QP_PKEY_INDEX | IBV_QP_PORT
-                       | (type == IBV_QPT_UD ? IBV_QP_QKEY
-                                             : IBV_QP_ACCESS_FLAGS),
-                   err);
+    return verbs_device_init_qp (d, q->qp, 0, err);
 }
 
 /* The wanted number, or the device's limit if that is lower. A limit below 2 is
@@ -372,10 +351,11 @@ static int start_ud (struct verbs_rail *rail, struct queue *q,
     struct ibv_qp_attr attr
         = { .qp_state = IBV_QPS_RTR, .qkey = rail->all->qkey };
 
-    if (modify (rail, q, &attr, IBV_QP_QKEY, err) < 0)
+    if (verbs_device_modify (&rail->device, q->qp, &attr, IBV_QP_QKEY, err) < 0)
         return -1;
     attr.qp_state = IBV_QPS_RTS;
-    return modify (rail, q, &attr, IBV_QP_SQ_PSN, err);
+    return verbs_device_modify (&rail->device, q->qp, &attr, IBV_QP_SQ_PSN,
+                                err);
 }
 
 /* The first packet sequence number from one peer to another. Both sides compute
@@ -386,7 +366,7 @@ static uint32_t first_psn (const struct verbs_rail *rail, uint32_t from,
 {
     uint64_t both = (uint64_t)from << 32 | to;
 
-    return (uint32_t)(rng_mix (rail->all->key ^ both) >> 40) & PSN_MASK;
+    return (uint32_t)(rng_mix (rail->all->key ^ both) >> 40);
 }
 
 /* Connect an RC queue pair to one of its peer, on a service level. It
@@ -396,35 +376,21 @@ static uint32_t first_psn (const struct verbs_rail *rail, uint32_t from,
 static int start_rc (struct verbs_rail *rail, struct queue *q, uint32_t qpn,
                      uint8_t sl, struct error *err)
 {
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_RTR,
-        .path_mtu = VERBS_MTU,
-        .dest_qp_num = qpn,
-        .rq_psn = first_psn (rail, q->peer, rail->self),
-        .min_rnr_timer = RC_RNR_TIMER,
-    };
-
-    verbs_device_route (&rail->device, &rail->all->at[q->peer], q->way, sl,
-                        &attr.ah_attr);
-    if (modify (rail, q, &attr,
-                IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
-                    | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-                err) < 0)
-        return -1;
-    attr = (struct ibv_qp_attr){
-        .qp_state = IBV_QPS_RTS,
-        .sq_psn = first_psn (rail, rail->self, q->peer),
+    struct verbs_rc rc = {
+        .to = &rail->all->at[q->peer],
+        .way = q->way,
+        .sl = sl,
+        .qpn = qpn,
+        .psn_in = first_psn (rail, q->peer, rail->self),
+        .psn_out = first_psn (rail, rail->self, q->peer),
+        .mtu = VERBS_MTU,
         .timeout = verbs_timeout_code (
             transport_gaps (&rail->all->handle, LOST_GAPS, LOST_NS)),
-        .retry_cnt = RC_RETRIES,
-        .rnr_retry = RC_RNR_RETRIES,
+        .retries = RC_RETRIES,
+        .rnr_retries = RC_RNR_RETRIES,
     };
-    if (modify (rail, q, &attr,
-                IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
-                    | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
-                err) < 0)
-        return -1;
-    return 0;
+
+    return verbs_device_connect (&rail->device, q->qp, &rc, err);
 }
 
 /*
@@ -507,6 +473,7 @@ static void close_rail (struct verbs_rail *rail)
             free (way);
         }
     free (rail->way);
+    verbs_bulk_close (rail->bulk);
     for (size_t i = 0; i < TRANSPORT_FLOWS_MAX; i++)
         close_queue (rail->ud[i]);
     if (rail->receives)
@@ -1026,7 +993,7 @@ static int take_wire (struct verbs_rail *rail, const struct packet *packet,
     struct error why;
     bool asks;
 
-    if (packet->len != WIRE_SIZE || data[5] > SL_MAX
+    if (packet->len != WIRE_SIZE || data[5] > VERBS_SL_MAX
         || (!rail->at.rc && flow == 0))
         return 0;
     /* its own LID is our other, and vice versa */
@@ -1050,6 +1017,108 @@ static int take_wire (struct verbs_rail *rail, const struct packet *packet,
     if (data[4] & VERBS_WIRE_READY)
         way->ready = way->connected;
     return asks ? send_wire_info (rail, peer, way, own, 0, err) : 0;
+}
+
+/*
+ * Bursts
+ */
+
+static int send_bulk_info (struct verbs_rail *rail, uint32_t peer,
+                           const struct verbs_bulk_info *info,
+                           struct error *err)
+{
+    uint8_t buf[VERBS_BULK_SIZE];
+
+    verbs_bulk_pack (buf, info);
+    return send_by (rail, peer, VERBS_BULK, buf, sizeof (buf), 0, NULL, err);
+}
+
+static int verbs_prepare_bulk (void *t, uint32_t rail, uint32_t peer,
+                               struct transport_way way, bool strict,
+                               struct error *err)
+{
+    struct verbs *v = t;
+    struct verbs_rail *r = &v->rail[rail];
+    struct verbs_bulk_end end = { peer, &v->at[peer], way, strict };
+    struct verbs_bulk_info tell;
+    int rc;
+
+    if (*rail_lost_flag (r)) {
+        *err = r->trouble;
+        return -1;
+    }
+    if (way.own >> r->at.lmc || way.other >> v->at[peer].lmc)
+        return error_world (err,
+                            "%s: no bursts with %s of %s: there is no such "
+                            "LID",
+                            r->device.name, end.at->name, end.at->node);
+    if (!r->bulk
+        && !(r->bulk
+             = verbs_bulk_open (&r->device, v->key, r->self, v->npeers, err)))
+        return -1;
+    rc = verbs_bulk_prepare (r->bulk, &end, r->sl,
+                             RETRY_GAPS * v->handle.gap_ns, &tell, err);
+    if (tell.made && send_bulk_info (r, peer, &tell, err) < 0) {
+        mark_rail_failed (r, err);
+        return -1;
+    }
+    return rc;
+}
+
+/* Handle a datagram of type VERBS_BULK. Return 0, or -1 with err. */
+static int take_bulk (struct verbs_rail *rail, const struct packet *packet,
+                      struct error *err)
+{
+    struct verbs_bulk_info told, answer;
+    struct verbs_bulk_end end;
+
+    if (!rail->bulk || !verbs_bulk_unpack (&told, packet->data, packet->len))
+        return 0;
+    /* its own LID is our other, and vice versa */
+    end = (struct verbs_bulk_end){
+        packet->peer, &rail->all->at[packet->peer],
+        { told.way.other, told.way.own, told.way.flow }, told.strict
+    };
+    return verbs_bulk_take (rail->bulk, &end, rail->sl, &told, &answer)
+               ? send_bulk_info (rail, packet->peer, &answer, err)
+               : 0;
+}
+
+/* Read the events of a rail's device. Return 0, or -1 with err if this was the
+ * last rail.
+ */
+static int check_rail (struct verbs_rail *rail, struct error *err)
+{
+    if (*rail_lost_flag (rail) || verbs_device_events (&rail->device, err) == 0)
+        return 0;
+    return mark_rail_failed (rail, err);
+}
+
+static int verbs_run_bulk (void *t, struct transport_burst *burst, size_t n,
+                           int64_t deadline_ns, struct error *err)
+{
+    struct verbs *v = t;
+    struct verbs_bulk *b[TRANSPORT_RAILS_MAX] = { NULL };
+
+    for (size_t i = 0; i < n; i++) {
+        struct verbs_rail *rail = &v->rail[burst[i].rail];
+
+        b[i] = *rail_lost_flag (rail) ? NULL : rail->bulk;
+    }
+    verbs_bulk_run (b, burst, n, deadline_ns, v->attends);
+    v->heard_ns = verbs_now_ns (v);
+    for (size_t i = 0; i < n; i++)
+        if (check_rail (&v->rail[burst[i].rail], err) < 0)
+            return -1;
+    return 0;
+}
+
+static void verbs_port_bulk (void *t, uint32_t rail,
+                             struct transport_port *port)
+{
+    const struct verbs_rail *r = &((struct verbs *)t)->rail[rail];
+
+    verbs_bulk_port (&r->device, r->bulk, port);
 }
 
 /*
@@ -1164,6 +1233,8 @@ static int take_datagram (struct verbs_rail *rail, struct packet *packet,
         return -1;
     if (type == VERBS_WIRE)
         return take_wire (rail, packet, err);
+    if (type == VERBS_BULK)
+        return take_bulk (rail, packet, err);
     return type == VERBS_DATA;
 }
 
@@ -1190,16 +1261,6 @@ static int poll_verbs_rails (struct verbs *v, struct packet *packet, bool *came,
         return 1;
     }
     return 0;
-}
-
-/* Read the events of a rail's device. Return 0, or -1 with err if this was the
- * last rail.
- */
-static int check_rail (struct verbs_rail *rail, struct error *err)
-{
-    if (*rail_lost_flag (rail) || verbs_device_events (&rail->device, err) == 0)
-        return 0;
-    return mark_rail_failed (rail, err);
 }
 
 /* Request a notification of the next message on all rails. Return true if they
@@ -1299,6 +1360,9 @@ static const char *verbs_trouble (const void *t)
     for (size_t i = 0; i < v->handle.rails; i++)
         if (v->rail[i].trouble.text[0] && (!*text || v->handle.lost[i]))
             text = v->rail[i].trouble.text;
+    for (size_t i = 0; i < v->handle.rails && !*text; i++)
+        if (verbs_bulk_trouble (v->rail[i].bulk))
+            text = verbs_bulk_trouble (v->rail[i].bulk);
     return *text ? text : NULL;
 }
 
@@ -1314,6 +1378,9 @@ const struct transport transport_verbs = {
     .attend = verbs_attend,
     .send = verbs_send,
     .recv = verbs_recv,
+    .bulk_prepare = verbs_prepare_bulk,
+    .bulk = verbs_run_bulk,
+    .bulk_port = verbs_port_bulk,
     .now_ns = verbs_now_ns,
     .trouble = verbs_trouble,
 };

@@ -19,6 +19,8 @@ enum {
     PORTS_MAX = 255,
     HOP_LIMIT = 64,
     VENDOR_SOFT_ROCE = 0xffffff,
+    PSN_MASK = 0xffffff,
+    RNR_TIMER = 12, /* 640 us: a code of the InfiniBand specification */
 };
 
 int verbs_device_failed (const struct verbs_device *d, const char *what,
@@ -424,6 +426,66 @@ void verbs_device_route (const struct verbs_device *d,
         },
     };
     memcpy (attr->grh.dgid.raw, to->gid, VERBS_GID);
+}
+
+int verbs_device_modify (const struct verbs_device *d, struct ibv_qp *qp,
+                         struct ibv_qp_attr *attr, int mask, struct error *err)
+{
+    int rc = ibv_modify_qp (qp, attr, mask | IBV_QP_STATE);
+
+    return rc == 0 ? 0
+                   : verbs_device_failed (d, "the queue pair cannot be set up",
+                                          rc, err);
+}
+
+int verbs_device_init_qp (const struct verbs_device *d, struct ibv_qp *qp,
+                          unsigned int access, struct error *err)
+{
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_INIT,
+        .port_num = d->port,
+        .pkey_index = d->pkey_index,
+        .qp_access_flags = access,
+    };
+
+    return verbs_device_modify (
+        d, qp, &attr,
+        IBV_QP_PKEY_INDEX | IBV_QP_PORT
+            | (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS),
+        err);
+}
+
+int verbs_device_connect (const struct verbs_device *d, struct ibv_qp *qp,
+                          const struct verbs_rc *rc, struct error *err)
+{
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = (enum ibv_mtu)rc->mtu,
+        .dest_qp_num = rc->qpn,
+        .rq_psn = rc->psn_in & PSN_MASK,
+        .min_rnr_timer = RNR_TIMER,
+    };
+
+    verbs_device_route (d, rc->to, rc->way, rc->sl, &attr.ah_attr);
+    if (verbs_device_modify (d, qp, &attr,
+                             IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN
+                                 | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC
+                                 | IBV_QP_MIN_RNR_TIMER,
+                             err)
+        < 0)
+        return -1;
+    attr = (struct ibv_qp_attr){
+        .qp_state = IBV_QPS_RTS,
+        .sq_psn = rc->psn_out & PSN_MASK,
+        .timeout = rc->timeout,
+        .retry_cnt = rc->retries,
+        .rnr_retry = rc->rnr_retries,
+    };
+    return verbs_device_modify (d, qp, &attr,
+                                IBV_QP_SQ_PSN | IBV_QP_TIMEOUT
+                                    | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY
+                                    | IBV_QP_MAX_QP_RD_ATOMIC,
+                                err);
 }
 
 static const char removed[] = "the device failed or was removed";

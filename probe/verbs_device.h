@@ -80,6 +80,28 @@ void verbs_device_route (const struct verbs_device *d,
                          struct transport_way way, uint8_t sl,
                          struct ibv_ah_attr *attr);
 
+/* How an RC queue pair is connected to one of another port. */
+struct verbs_rc {
+    const struct verbs_address *to;
+    struct transport_way way;
+    uint8_t sl;
+    uint32_t qpn;             /* the other end's */
+    uint32_t psn_in, psn_out; /* first packet sequence numbers; 24 bits count */
+    uint8_t mtu;              /* as in ibv_mtu */
+    uint8_t timeout, retries, rnr_retries; /* codes of the specification */
+};
+
+/* Bring a queue pair to a state (ibv_modify_qp). Then two that are common: to
+ * INIT, so that receives can be posted, over RC with these access flags; from
+ * there to where RC sends.
+ */
+int verbs_device_modify (const struct verbs_device *d, struct ibv_qp *qp,
+                         struct ibv_qp_attr *attr, int mask, struct error *err);
+int verbs_device_init_qp (const struct verbs_device *d, struct ibv_qp *qp,
+                          unsigned int access, struct error *err);
+int verbs_device_connect (const struct verbs_device *d, struct ibv_qp *qp,
+                          const struct verbs_rc *rc, struct error *err);
+
 /* Read the device's events, without waiting: -1 if it or its port can no longer
  * be used.
  */

@@ -19,10 +19,19 @@ enum {
     SUBNET_PREFIX = 8, /* bytes, the first of a GID */
     PKEY_FULL = 0x8000,
     TIMEOUT_CODE_MAX = 31,
+    QPN_MAX = 0xffffff,
+    MTU_MIN = 1, /* IBV_MTU_256 */
+    MTU_MAX = 5, /* IBV_MTU_4096 */
+    BULK_SIZE_LOG_MAX = 24,
 };
 
 /* A time stamp that is older than this is wrong. */
 #define STAMP_AGE_NS INT64_C (100000000000)
+
+enum { /* flags of verbs_bulk_info */
+    BULK_ASKS = 1,
+    BULK_STRICT = 2,
+};
 
 enum { /* flags of an address */
     FLAG_ETHERNET = 1,
@@ -215,7 +224,70 @@ bool verbs_header_unpack (struct verbs_header *h, const uint8_t *buf,
     len -= VERBS_HEADER;
     return h->pad <= len && len - h->pad <= TRANSPORT_DATA_MAX
            && h->from < npeers
-           && (h->type == VERBS_DATA || h->type == VERBS_WIRE);
+           && h->type >= VERBS_DATA && h->type <= VERBS_BULK;
+}
+
+void verbs_bulk_pack (uint8_t buf[VERBS_BULK_SIZE],
+                      const struct verbs_bulk_info *info)
+{
+    wire_put (buf, info->made, 4);
+    wire_put (buf + 4, info->knows, 4);
+    wire_put (buf + 8, info->address, 8);
+    wire_put (buf + 16, info->rkey, 4);
+    for (int i = 0; i < VERBS_BULK_PAIRS; i++)
+        wire_put (buf + 20 + 4 * i, info->qpn[i], 4);
+    buf[36] = (uint8_t)((info->asks ? BULK_ASKS : 0)
+                        | (info->strict ? BULK_STRICT : 0));
+    buf[37] = info->way.own;
+    buf[38] = info->way.other;
+    buf[39] = info->way.flow;
+    buf[40] = info->sl;
+    buf[41] = info->mtu;
+    buf[42] = info->size_log;
+    buf[43] = info->qps;
+}
+
+bool verbs_bulk_unpack (struct verbs_bulk_info *info, const uint8_t *buf,
+                        size_t len)
+{
+    if (len != VERBS_BULK_SIZE)
+        return false;
+    *info = (struct verbs_bulk_info){
+        .made = (uint32_t)wire_get (buf, 4),
+        .knows = (uint32_t)wire_get (buf + 4, 4),
+        .address = wire_get (buf + 8, 8),
+        .rkey = (uint32_t)wire_get (buf + 16, 4),
+        .asks = buf[36] & BULK_ASKS,
+        .strict = buf[36] & BULK_STRICT,
+        .way = { buf[37], buf[38], buf[39] },
+        .sl = buf[40],
+        .mtu = buf[41],
+        .size_log = buf[42],
+        .qps = buf[43],
+    };
+    for (int i = 0; i < VERBS_BULK_PAIRS; i++)
+        if ((info->qpn[i] = (uint32_t)wire_get (buf + 20 + 4 * i, 4)) > QPN_MAX)
+            return false;
+    return info->made > 0 && info->way.flow < TRANSPORT_FLOWS_MAX
+           && info->sl <= VERBS_SL_MAX && info->mtu >= MTU_MIN
+           && info->mtu <= MTU_MAX && info->size_log >= VERBS_BULK_SIZE_LOG
+           && info->size_log <= BULK_SIZE_LOG_MAX && info->qps >= 1
+           && info->qps <= VERBS_BULK_PAIRS;
+}
+
+bool verbs_meet_is_past (const struct verbs_meet *m, uint32_t made)
+{
+    return m->other && m->other != made;
+}
+
+bool verbs_meet_may_connect (const struct verbs_meet *m, uint32_t knows)
+{
+    return !m->other && (knows == 0 || knows == m->made);
+}
+
+void verbs_meet_hear (struct verbs_meet *m, uint32_t made, uint32_t knows)
+{
+    m->ready |= m->other == made && knows == m->made;
 }
 
 bool verbs_window_take (struct verbs_window *w, uint32_t sequence)

@@ -25,6 +25,10 @@ enum {
     VERBS_GID = 16,
     VERBS_NAME_MAX = 16, /* "mlx5_0/1" */
     VERBS_SLOT = VERBS_GRH + VERBS_HEADER + TRANSPORT_DATA_MAX,
+    VERBS_SL_MAX = 15,
+    VERBS_BULK_PAIRS = 4,     /* queue pairs of a flow, at most */
+    VERBS_BULK_SIZE_LOG = 16, /* the least size of a message */
+    VERBS_BULK_SIZE = 44,
 };
 
 /* An endpoint, as published to the others. */
@@ -83,6 +87,7 @@ enum verbs_type {
     VERBS_DATA = 1, /* from the transport's user */
     VERBS_WIRE,     /* "my queue pair for your flow is ...": number 4, flags 1,
                        its service level 1, my LID 1, your LID 1 */
+    VERBS_BULK,     /* my end of a flow of bursts: verbs_bulk_info */
 };
 enum verbs_wire_flag {
     VERBS_WIRE_READY = 1, /* it knows, or is connected to, yours */
@@ -105,6 +110,51 @@ void verbs_header_pack (uint8_t buf[VERBS_HEADER], uint64_t nonce,
                         const struct verbs_header *h);
 bool verbs_header_unpack (struct verbs_header *h, const uint8_t *buf,
                           size_t len, uint64_t nonce, size_t npeers);
+
+/* One end of a flow of bursts (probe/verbs_bulk), as its peer is told: a set of
+ * queue pairs, to be connected to those of the peer. Both use the lesser MTU,
+ * size and number.
+ */
+struct verbs_bulk_info {
+    uint32_t made;    /* number of the set: the sender has no other such */
+    uint32_t knows;   /* the peer's set that it is connected to; 0: none */
+    bool asks;        /* please answer */
+    bool strict;      /* writes in order */
+    struct transport_way way; /* as seen by the sender */
+    uint8_t sl;
+    uint8_t mtu;      /* as in ibv_mtu */
+    uint8_t size_log; /* bytes of a message: 1 << size_log */
+    uint8_t qps;      /* queue pairs; the i-th writes to the address and i times
+                         the size */
+    uint32_t qpn[VERBS_BULK_PAIRS];
+    uint32_t rkey;
+    uint64_t address;
+};
+
+/* unpack returns false if a field has no such value. */
+void verbs_bulk_pack (uint8_t buf[VERBS_BULK_SIZE],
+                      const struct verbs_bulk_info *info);
+bool verbs_bulk_unpack (struct verbs_bulk_info *info, const uint8_t *buf,
+                        size_t len);
+
+/* How two ends meet, although messages get lost or are late: each makes sets of
+ * queue pairs, and a set is connected once.
+ */
+struct verbs_meet {
+    uint32_t made;  /* own set; 0: none */
+    uint32_t other; /* the peer's that it is connected to; 0: none */
+    bool ready;     /* that is connected to it, too */
+};
+
+/* Whether an own set is connected to an earlier one of a peer that now has
+ * this: make another. And whether to connect it to a peer's set that is
+ * connected to `knows`.
+ */
+bool verbs_meet_is_past (const struct verbs_meet *m, uint32_t made);
+bool verbs_meet_may_connect (const struct verbs_meet *m, uint32_t knows);
+
+/* Note what the peer has said, after this. */
+void verbs_meet_hear (struct verbs_meet *m, uint32_t made, uint32_t knows);
 
 /* The last 64 sequence numbers of one sender, from 1 on; zeros to begin with.
  * Return true for a new number; false for one that was seen, or is older than

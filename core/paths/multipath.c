@@ -329,6 +329,13 @@ static uint32_t places_subnet (const void *net, uint32_t endpoint)
     return m->under->subnet (m->under->net, endpoint);
 }
 
+static uint32_t places_card (const void *net, uint32_t endpoint)
+{
+    const struct multipath *m = net;
+
+    return m->under->card (m->under->net, endpoint);
+}
+
 static uint32_t places_attach (const void *net, uint32_t endpoint,
                                uint32_t *arc)
 {
@@ -389,6 +396,7 @@ static void make_network (struct multipath *m)
     m->network.subnet = u->subnet ? places_subnet : NULL;
     m->network.walk = places_walk;
     m->network.place = places_place;
+    m->network.card = u->card ? places_card : NULL;
     m->network.attach = places_attach;
     m->network.hop = places_hop;
     m->network.hops = NULL;

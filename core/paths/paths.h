@@ -117,6 +117,11 @@ struct network {
     uint32_t (*attach) (const void *net, uint32_t endpoint, uint32_t *arc);
     uint32_t (*hop) (const void *net, uint32_t place, uint32_t to,
                      uint32_t *arc);
+    /* The card of an endpoint: those of one number are ports of an adapter, or
+     * of adapters that share a card and so its PCIe path. NULL: each port has
+     * its own.
+     */
+    uint32_t (*card) (const void *net, uint32_t endpoint);
     /* Where messages for `to` may go from a place that spreads them over
      * several ports: at most `most` arcs, ascending. Return their number; 0: by
      * `hop` alone. NULL: no place spreads any.

@@ -40,19 +40,26 @@ struct crossings {
     double *leaf_rate;       /* [nleaves] sum over its ports */
 };
 
-double *across_rates (const struct pathset *ps)
+double *across_column_rates (const struct pathset *ps, const uint32_t *link,
+                             size_t m)
 {
     const struct network *net = pathset_network (ps);
-    double *rate = xarray (net->nlinks, sizeof (*rate));
+    double *rate = xarray (m, sizeof (*rate));
     double greatest = 0;
 
-    for (size_t l = 0; l < net->nlinks; l++)
-        greatest = fmax (greatest, net->link[l].rate);
-    for (size_t l = 0; l < net->nlinks; l++)
-        rate[l] = net->link[l].rate > 0 ? net->link[l].rate
-                  : greatest > 0        ? greatest
-                                        : 1;
+    for (size_t c = 0; c < m; c++) {
+        rate[c] = net->link[link ? link[c] : c].rate;
+        greatest = fmax (greatest, rate[c]);
+    }
+    for (size_t c = 0; c < m; c++)
+        if (rate[c] <= 0)
+            rate[c] = greatest > 0 ? greatest : 1;
     return rate;
+}
+
+double *across_rates (const struct pathset *ps)
+{
+    return across_column_rates (ps, NULL, pathset_network (ps)->nlinks);
 }
 
 bool across_known (const struct pathset *ps)
@@ -68,7 +75,7 @@ bool across_known (const struct pathset *ps)
 /* The rate of an endpoint's own link; no limit if it has none. */
 static double port_rate (const struct crossings *s, uint32_t e)
 {
-    uint32_t up = s->tree->up[e];
+    uint32_t up = across_arc_of (s->ps, s->tree->up[e]);
 
     return up == NETWORK_NONE ? HUGE_VAL : s->rate[arc_link (up)];
 }
@@ -89,35 +96,6 @@ static void sum_leaves (struct crossings *s)
     free (counted);
 }
 
-/* Draw ACROSS_PAIRS of all pairs of an arc, each with the same chance. */
-static void sample_arc_pair (struct crossings *s, uint32_t arc,
-                             struct probe pair)
-{
-    uint64_t at = s->arc[arc].seen++;
-
-    if (at < ACROSS_PAIRS)
-        s->a->arc[arc].npairs = at + 1;
-    else
-        at = rng_below (s->rng, at + 1);
-    if (at < ACROSS_PAIRS)
-        s->a->arc[arc].pair[at] = pair;
-}
-
-static void count_senders (struct crossings *s, uint32_t arc, size_t leaf)
-{
-    struct crossed_arc *x = &s->arc[arc];
-
-    for (uint8_t i = 0; i < x->nleaves && !x->many; i++)
-        if (x->leaf[i] == leaf)
-            return;
-    if (x->many)
-        return;
-    x->senders += s->leaf_rate[leaf];
-    x->many = x->nleaves == LEAVES || x->senders >= s->rate[arc_link (arc)];
-    if (x->nleaves < LEAVES)
-        x->leaf[x->nleaves++] = leaf;
-}
-
 /* A random member of the leaf on another port than the tree's endpoint; that
  * endpoint if there is none.
  */
@@ -136,24 +114,58 @@ static uint32_t draw_sender (struct crossings *s, size_t leaf)
     return t->to;
 }
 
+/* Draw ACROSS_PAIRS of all pairs of an arc, each with the same chance. If `leaf`
+ * is one, the sender is then drawn from it.
+ */
+static void sample_arc_pair (struct crossings *s, uint32_t arc, size_t leaf,
+                             struct probe pair)
+{
+    uint64_t at = s->arc[arc].seen++;
+
+    if (at < ACROSS_PAIRS)
+        s->a->arc[arc].npairs = at + 1;
+    else
+        at = rng_below (s->rng, at + 1);
+    if (at >= ACROSS_PAIRS)
+        return;
+    if (leaf != SIZE_MAX)
+        pair.a = draw_sender (s, leaf);
+    s->a->arc[arc].pair[at] = pair;
+}
+
+static void count_senders (struct crossings *s, uint32_t arc, size_t leaf)
+{
+    struct crossed_arc *x = &s->arc[arc];
+
+    for (uint8_t i = 0; i < x->nleaves && !x->many; i++)
+        if (x->leaf[i] == leaf)
+            return;
+    if (x->many)
+        return;
+    x->senders += s->leaf_rate[leaf];
+    x->many = x->nleaves == LEAVES || x->senders >= s->rate[arc_link (arc)];
+    if (x->nleaves < LEAVES)
+        x->leaf[x->nleaves++] = leaf;
+}
+
 /* The arcs of the path from a leaf to the tree's endpoint. */
 static void add_leaf_path (struct crossings *s, size_t leaf)
 {
     const struct tree *t = s->tree;
-    struct probe pair = { draw_sender (s, leaf), t->to };
+    struct probe pair = { t->to, t->to };
     uint32_t port = pathset_port (s->ps, t->to) + 1;
 
-    for (uint32_t k = t->leaf[leaf]; k != 0 && pair.a != pair.b;
-         k = t->parent[k]) {
-        struct crossed_arc *x = &s->arc[t->arc[k]];
+    for (uint32_t k = t->leaf[leaf]; k != 0; k = t->parent[k]) {
+        uint32_t arc = across_arc_of (s->ps, t->arc[k]);
+        struct crossed_arc *x = &s->arc[arc];
 
-        if (s->wanted && !s->wanted[t->arc[k]])
+        if (s->wanted && !s->wanted[arc])
             continue;
         if (x->port != port)
             x->receivers += port_rate (s, t->to);
         x->port = port;
-        count_senders (s, t->arc[k], leaf);
-        sample_arc_pair (s, t->arc[k], pair);
+        count_senders (s, arc, leaf);
+        sample_arc_pair (s, arc, leaf, pair);
     }
 }
 
@@ -161,7 +173,7 @@ static void add_leaf_path (struct crossings *s, size_t leaf)
 static void add_first_hops (struct crossings *s, uint32_t from)
 {
     size_t n = pathset_size (s->ps);
-    uint32_t arc = s->tree->up[from];
+    uint32_t arc = across_arc_of (s->ps, s->tree->up[from]);
 
     if (arc == NETWORK_NONE || (s->wanted && !s->wanted[arc]))
         return;
@@ -169,8 +181,8 @@ static void add_first_hops (struct crossings *s, uint32_t from)
     for (int i = 0; i < ACROSS_PAIRS; i++) {
         uint32_t to = rng_below (s->rng, n);
 
-        if (pathset_port (s->ps, to) != pathset_port (s->ps, from))
-            sample_arc_pair (s, arc, (struct probe){ from, to });
+        if (pathset_is_pair (s->ps, from, to))
+            sample_arc_pair (s, arc, SIZE_MAX, (struct probe){ from, to });
     }
 }
 
@@ -214,12 +226,10 @@ static int find_alike (struct across *a, struct pathset *ps, struct rng *rng,
 {
     struct basis basis;
     int rc = span_symmetric (&basis, ps, rng, err);
-    size_t m;
-    const uint32_t *link = pathset_links (ps, &m, err);
 
     for (size_t i = 0; rc == 0 && i < basis.n; i++)
         for (size_t k = basis.first[i]; k < basis.first[i + 1]; k++) {
-            struct across_link *l = &a->link[link[basis.col[k]]];
+            struct across_link *l = &a->link[basis.col[k]];
             size_t length = basis.first[i + 1] - basis.first[i];
 
             if (l->nalike == ACROSS_ALIKE)
@@ -236,8 +246,11 @@ static int find_alike (struct across *a, struct pathset *ps, struct rng *rng,
 int across_find (struct across *a, struct pathset *ps, const double *rate,
                  struct rng *rng, struct error *err)
 {
-    size_t m = pathset_network (ps)->nlinks;
+    size_t m;
 
+    *a = (struct across){ 0 };
+    if (!pathset_links (ps, &m, err))
+        return -1;
     *a = (struct across){
         .nlinks = m,
         .arc = xcalloc (2 * m, sizeof (*a->arc)),

@@ -31,6 +31,8 @@ enum {
 };
 
 #define SLACK 1e-9 /* of a rate: rounding errors */
+
+/* Links are columns of the set, and arcs theirs. */
 #define NO_CROSSING UINT32_MAX
 
 struct flow {
@@ -47,18 +49,21 @@ struct flow_crossing {
 /* The best that rounds have achieved so far on an arc. */
 struct arc_goal {
     double best;
-    unsigned int times; /* how often it had enough */
-    struct probe last;  /* a flow of the last such time */
-    uint8_t near;       /* remaining tries to load it by the nearest pairs
-                           alone */
+    unsigned int times;  /* how often it had enough, */
+    unsigned int wanted; /* and should have */
+    struct probe last;   /* a flow of the last such time */
+    uint8_t near;        /* remaining tries to load it by the nearest pairs
+                            alone */
 };
 
 struct maker {
     struct pathset *ps;
     const struct flows_options *opts;
     struct rng rng;
+    const uint32_t *link; /* [nlinks] of the network */
     size_t nlinks;
-    double *rate; /* [nlinks] */
+    double *rate;   /* [nlinks] */
+    uint32_t *slot; /* [endpoints] of its port: one flow at a time */
     struct across across;
 
     /* the round that is being filled */
@@ -68,15 +73,16 @@ struct maker {
     size_t nat;
     double *load;    /* [2 * nlinks] */
     uint32_t *last;  /* [2 * nlinks] crossing */
-    uint8_t *busy;   /* [nports] */
+    uint8_t *busy;   /* [slots] */
     uint8_t *full;   /* [nlinks] */
     uint8_t *spoilt; /* [nlinks] one of its flows crosses a full link */
 
     struct map done;       /* pairs that have been used */
     struct arc_goal *goal; /* [2 * nlinks] */
-    bool *target;          /* [nlinks] */
-    uint32_t *order;       /* [2 * nlinks] arcs of targets */
+    uint32_t *order;       /* [2 * nlinks] arcs that are to be loaded */
     size_t norder;
+    unsigned int most; /* that an arc is to be loaded */
+    size_t rounds_max, nbegin;
     struct plan *plan;
 };
 
@@ -89,14 +95,14 @@ static void clear_round (struct maker *m)
     m->nflows = m->nat = 0;
     memset (m->load, 0, 2 * m->nlinks * sizeof (*m->load));
     memset (m->last, 0xff, 2 * m->nlinks * sizeof (*m->last));
-    memset (m->busy, 0, pathset_ports (m->ps));
+    memset (m->busy, 0, pathset_size (m->ps)); /* slots are no more */
     memset (m->full, 0, m->nlinks);
     memset (m->spoilt, 0, m->nlinks);
 }
 
 static uint8_t *busy (const struct maker *m, uint32_t endpoint)
 {
-    return &m->busy[pathset_port (m->ps, endpoint)];
+    return &m->busy[m->slot[endpoint]];
 }
 
 static bool contains_arc (const uint32_t *arc, int n, uint32_t x)
@@ -164,24 +170,29 @@ static void set_full (struct maker *m, uint32_t link)
 }
 
 /* Add the flow of a pair, unless the round would not be good any more. No link
- * but `target` may become full by it. Return 0, or -1 with err.
+ * but `target` may become full by it; alone: nor does it cross any other that is
+ * to be loaded. Return 0, or -1 with err.
  */
 static int add_flow (struct maker *m, struct probe pair, uint32_t target,
-                     struct error *err)
+                     bool alone, struct error *err)
 {
     uint32_t arc[ROW_MAX];
     double cap = HUGE_VAL;
     bool fills;
     int n, back;
 
-    if (pathset_port (m->ps, pair.a) == pathset_port (m->ps, pair.b))
+    if (m->slot[pair.a] == m->slot[pair.b])
         return 0;
     if ((n = pathset_walk (m->ps, pair.a, pair.b, arc, err)) < 0
         || (back = pathset_walk (m->ps, pair.b, pair.a, arc + n, err)) < 0)
         return -1;
     n += back;
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < n; k++) {
+        arc[k] = across_arc_of (m->ps, arc[k]);
         cap = fmin (cap, m->rate[arc_link (arc[k])]);
+        if (alone && arc_link (arc[k]) != target && m->goal[arc[k]].wanted > 0)
+            return 0;
+    }
     if (!flow_fits_round (m, arc, n, cap, target, &fills))
         return 0;
     m->flow[m->nflows] = (struct flow){ pair, cap, m->nat };
@@ -245,7 +256,7 @@ static bool is_again (const struct maker *m, uint32_t arc, struct probe p)
  * uses only endpoints other than the last time. Return 0, or -1 with err.
  */
 static int add_fitting_pairs (struct maker *m, uint32_t arc,
-                              const struct probe *pair, size_t n,
+                              const struct probe *pair, size_t n, bool alone,
                               struct error *err)
 {
     uint32_t link = arc_link (arc);
@@ -259,7 +270,7 @@ static int add_fitting_pairs (struct maker *m, uint32_t arc,
                 || map_find (&m->done, unordered_pair_key (pair[i]))
                        != MAP_NONE)
                 continue;
-            if (add_flow (m, pair[i], link, err) < 0)
+            if (add_flow (m, pair[i], link, alone, err) < 0)
                 return -1;
         }
     return 0;
@@ -277,10 +288,14 @@ static int load_arc (struct maker *m, uint32_t arc, bool near,
     size_t before = m->nflows;
     double load;
 
-    if (add_fitting_pairs (m, arc, l->alike, near ? l->nnear : l->nalike, err)
-            < 0
-        || (!near && add_fitting_pairs (m, arc, x->pair, x->npairs, err) < 0))
-        return -1;
+    for (int alone = m->opts->apart; alone >= 0; alone--)
+        if (add_fitting_pairs (m, arc, l->alike, near ? l->nnear : l->nalike,
+                               alone, err)
+                < 0
+            || (!near
+                && add_fitting_pairs (m, arc, x->pair, x->npairs, alone, err)
+                       < 0))
+            return -1;
     load = m->load[arc];
     if (near)
         goal->near = has_enough_load (m, arc, load) ? 0 : goal->near - 1;
@@ -290,26 +305,45 @@ static int load_arc (struct maker *m, uint32_t arc, bool near,
     return 0;
 }
 
+/* How many links its nearest pairs cross; 0: they were tried. */
+static unsigned int nearest (const struct maker *m, uint32_t arc)
+{
+    return m->goal[arc].near > 0 ? m->across.link[arc_link (arc)].near : 0;
+}
+
 /* Load arcs by their nearest pairs, starting with those whose nearest pairs
  * cross the fewest links.
  */
 static int load_near (struct maker *m, struct error *err)
 {
-    size_t left = 0;
+    size_t end[UINT8_MAX + 1] = { 0 };
+    uint32_t *arc = xarray (m->norder, sizeof (*arc));
+    size_t n = 0;
+    int rc = 0;
 
     for (size_t i = 0; i < m->norder; i++)
-        left += m->goal[m->order[i]].near > 0;
-    for (unsigned int near = 1; near <= UINT8_MAX && left > 0; near++)
-        for (size_t i = 0; i < m->norder; i++) {
-            uint32_t x = m->order[i];
+        end[nearest (m, m->order[i])]++;
+    for (size_t near = 1; near <= UINT8_MAX; near++)
+        n = end[near] += n;
+    for (size_t i = m->norder; i-- > 0;)
+        if (nearest (m, m->order[i]) > 0)
+            arc[--end[nearest (m, m->order[i])]] = m->order[i];
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = load_arc (m, arc[i], true, err);
+    free (arc);
+    return rc;
+}
 
-            if (m->across.link[arc_link (x)].near != near
-                || m->goal[x].near == 0)
-                continue;
-            left--;
-            if (load_arc (m, x, true, err) < 0)
-                return -1;
-        }
+/* Those flows that the caller has put into this round. */
+static int begin_flow_round (struct maker *m, struct error *err)
+{
+    size_t r = plan_rounds (m->plan), n = 0;
+    const struct probe *p = r < m->nbegin ? plan_round (m->opts->begin, r, &n)
+                                          : NULL;
+
+    for (size_t i = 0; i < n; i++)
+        if (add_flow (m, p[i], NETWORK_NONE, false, err) < 0)
+            return -1;
     return 0;
 }
 
@@ -319,15 +353,15 @@ static int fill_flow_round (struct maker *m, struct error *err)
     const struct link_info *info = pathset_network (m->ps)->link;
 
     rng_shuffle (&m->rng, m->order, m->norder);
-    if (load_near (m, err) < 0)
+    if (begin_flow_round (m, err) < 0 || load_near (m, err) < 0)
         return -1;
-    for (unsigned int times = 0; times < m->opts->times; times++)
+    for (unsigned int times = 0; times < m->most; times++)
         for (int host = 0; host < 2; host++)
             for (size_t i = 0; i < m->norder; i++) {
                 uint32_t x = m->order[i];
 
-                if (m->goal[x].times == times
-                    && (info[arc_link (x)].kind == LINK_HOST) == host
+                if (m->goal[x].times == times && times < m->goal[x].wanted
+                    && (info[m->link[arc_link (x)]].kind == LINK_HOST) == host
                     && load_arc (m, x, false, err) < 0)
                     return -1;
             }
@@ -370,14 +404,14 @@ static bool keep_round (struct maker *m)
     double *carried = xarray (2 * m->nlinks, sizeof (*carried));
     size_t *last = xarray (2 * m->nlinks, sizeof (*last));
     size_t round = plan_rounds (m->plan);
-    bool more = false;
+    bool more = round < m->nbegin;
 
     compute_fair_loads (m, carried, last);
     for (size_t i = 0; i < m->norder; i++) {
         uint32_t x = m->order[i];
         struct arc_goal *goal = &m->goal[x];
 
-        if (goal->times < m->opts->times
+        if (goal->times < goal->wanted
             && has_enough_load (m, x, carried[x])) {
             goal->times++;
             goal->last = m->flow[last[x]].pair;
@@ -400,16 +434,21 @@ static bool keep_round (struct maker *m)
     return more;
 }
 
-/* Mark the arcs that were not loaded often enough. Returns their number. */
-static size_t find_left (const struct maker *m, bool *wanted)
+/* Forget the arcs that were loaded often enough, and mark the others. Returns
+ * their number.
+ */
+static size_t find_left (struct maker *m, bool *wanted)
 {
     size_t left = 0;
 
     for (size_t i = 0; i < m->norder; i++) {
-        wanted[m->order[i]] = m->goal[m->order[i]].times < m->opts->times;
-        left += wanted[m->order[i]];
+        uint32_t x = m->order[i];
+
+        wanted[x] = m->goal[x].times < m->goal[x].wanted;
+        if (wanted[x])
+            m->order[left++] = x;
     }
-    return left;
+    return m->norder = left;
 }
 
 static int make_rounds (struct maker *m, struct error *err)
@@ -417,8 +456,9 @@ static int make_rounds (struct maker *m, struct error *err)
     bool *wanted = xcalloc (2 * m->nlinks, sizeof (*wanted));
     int draws = 0, rc = 0;
 
-    while (rc == 0 && find_left (m, wanted) > 0
-           && plan_rounds (m->plan) < ROUNDS_MAX) {
+    while (rc == 0
+           && (find_left (m, wanted) > 0 || plan_rounds (m->plan) < m->nbegin)
+           && plan_rounds (m->plan) < m->rounds_max) {
         terminal_work ("filling links", 0, 0);
         if ((rc = fill_flow_round (m, err)) < 0 || keep_round (m))
             continue;
@@ -434,71 +474,116 @@ static int make_rounds (struct maker *m, struct error *err)
  * The plan
  */
 
-static int set_targets (struct maker *m, struct error *err)
+static void set_goals (struct maker *m)
 {
-    size_t n;
-    const uint32_t *link = pathset_links (m->ps, &n, err);
+    for (size_t x = 0; x < 2 * m->nlinks; x++) {
+        struct arc_goal *goal = &m->goal[x];
+        unsigned int wanted = m->opts->often ? m->opts->often[x / 2]
+                                             : m->opts->times;
 
-    if (!link)
-        return -1;
-    for (size_t i = 0; i < n; i++)
-        m->target[link[i]] = true;
-    for (size_t x = 0; x < 2 * m->nlinks; x++)
-        if (m->target[x / 2] && m->across.arc[x].most > 0) {
-            m->order[m->norder++] = x;
-            m->goal[x].near = m->across.link[x / 2].near > 0 ? NEAR_TRIES : 0;
-        }
-    return 0;
+        if (m->across.arc[x].most <= 0 || wanted == 0)
+            continue;
+        goal->wanted = wanted;
+        goal->near = m->across.link[x / 2].near > 0 ? NEAR_TRIES : 0;
+        m->most = wanted > m->most ? wanted : m->most;
+        m->order[m->norder++] = x;
+    }
 }
 
-static void add_targets (struct maker *m)
+static void add_flow_targets (struct maker *m)
 {
     for (uint32_t l = 0; l < m->nlinks; l++) {
         double best = fmax (m->goal[2 * l].best, m->goal[2 * l + 1].best);
 
-        if (m->target[l])
-            plan_add_target (m->plan, l,
+        if (!m->opts->often || m->opts->often[l] > 0)
+            plan_add_target (m->plan, m->link[l],
                              best >= m->rate[l] * (1 - SLACK));
     }
+}
+
+/* No pair of these is used again. */
+static void set_done (struct maker *m, const struct plan *plan)
+{
+    for (size_t r = 0; plan && r < plan_rounds (plan); r++) {
+        size_t n;
+        const struct probe *p = plan_round (plan, r, &n);
+
+        for (size_t i = 0; i < n; i++)
+            map_put (&m->done, unordered_pair_key (p[i]), 1);
+    }
+}
+
+uint32_t *flows_slots (const struct pathset *ps, const uint32_t *slot)
+{
+    const struct network *net = pathset_network (ps);
+    size_t n = pathset_size (ps);
+    uint32_t *of = xarray (n, sizeof (*of)), next = 0;
+    struct map number = { 0 };
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t key = slot        ? slot[i]
+                       : net->card ? net->card (net->net,
+                                                pathset_endpoint (ps, i)->id)
+                                   : pathset_port (ps, i);
+
+        of[i] = map_find (&number, key);
+        if (of[i] == MAP_NONE)
+            map_put (&number, key, of[i] = next++);
+    }
+    map_clear (&number);
+    return of;
 }
 
 struct plan *flows_make (struct pathset *ps, const struct flows_options *opts,
                          struct error *err)
 {
-    size_t nlinks = pathset_network (ps)->nlinks, links = 0;
+    size_t nports = pathset_ports (ps), m2;
     struct plan *plan;
-    struct maker m = { .ps = ps, .opts = opts, .nlinks = nlinks };
+    struct maker m = {
+        .ps = ps,
+        .opts = opts,
+        .rounds_max = opts->rounds_max > 0 ? opts->rounds_max : ROUNDS_MAX,
+        .nbegin = opts->begin ? plan_rounds (opts->begin) : 0,
+    };
 
-    if (pathset_one_subnet (ps, err) < 0)
-        return NULL;
     m.plan = plan = plan_create ("throughput");
-    if (pathset_ports (ps) < 2)
+    if (nports < 2)
         return plan;
-    m.rate = across_rates (ps);
-    m.flow = xarray (pathset_ports (ps) / 2 + 1, sizeof (*m.flow));
-    m.load = xarray (2 * nlinks, sizeof (*m.load));
-    m.last = xarray (2 * nlinks, sizeof (*m.last));
-    m.busy = xarray (pathset_ports (ps), 1);
-    m.full = xarray (nlinks, 1);
-    m.spoilt = xarray (nlinks, 1);
-    m.goal = xcalloc (2 * nlinks, sizeof (*m.goal));
-    m.target = xcalloc (nlinks, sizeof (*m.target));
-    m.order = xarray (2 * nlinks, sizeof (*m.order));
+    if (!(m.link = pathset_links (ps, &m.nlinks, err))) {
+        plan_destroy (plan);
+        return NULL;
+    }
+    m2 = 2 * m.nlinks;
+    m.rate = across_column_rates (ps, m.link, m.nlinks);
+    m.slot = flows_slots (ps, opts->slot);
+    m.flow = xarray (nports / 2 + 1, sizeof (*m.flow));
+    m.load = xarray (m2, sizeof (*m.load));
+    m.last = xarray (m2, sizeof (*m.last));
+    m.busy = xarray (pathset_size (ps), 1);
+    m.full = xarray (m.nlinks, 1);
+    m.spoilt = xarray (m.nlinks, 1);
+    m.goal = xcalloc (m2, sizeof (*m.goal));
+    m.order = xarray (m2, sizeof (*m.order));
     clear_round (&m);
     rng_seed (&m.rng, opts->seed);
-    if (across_find (&m.across, ps, m.rate, &m.rng, err) == 0
-        && set_targets (&m, err) == 0 && make_rounds (&m, err) == 0
-        && pathset_links (ps, &links, err)) {
-        add_targets (&m);
-        plan_set_rank (plan, links, 0, 0);
-    }
-    else {
-        plan_destroy (plan);
-        plan = NULL;
-    }
+    set_done (&m, opts->begin);
+    set_done (&m, opts->before);
+    if (across_find (&m.across, ps, m.rate, &m.rng, err) < 0)
+        goto error;
+    set_goals (&m);
+    if (make_rounds (&m, err) < 0)
+        goto error;
+    add_flow_targets (&m);
+    plan_set_rank (plan, m.nlinks, 0, 0);
+    goto out;
+error:
+    plan_destroy (plan);
+    plan = NULL;
+out:
     across_clear (&m.across);
     map_clear (&m.done);
     free (m.rate);
+    free (m.slot);
     free (m.flow);
     free (m.at);
     free (m.load);
@@ -507,7 +592,6 @@ struct plan *flows_make (struct pathset *ps, const struct flows_options *opts,
     free (m.full);
     free (m.spoilt);
     free (m.goal);
-    free (m.target);
     free (m.order);
     return plan;
 }

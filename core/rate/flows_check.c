@@ -18,6 +18,7 @@
 
 struct flows_checker {
     struct pathset *ps;
+    const uint32_t *slot; /* [endpoints]; NULL: by cards */
     double *rate;     /* [nlinks] */
     double *load;     /* [2 * nlinks] in the round: caps of flows */
     uint32_t *count;  /* [2 * nlinks] flows */
@@ -41,13 +42,41 @@ static uint64_t checked_pair_key (struct probe p)
     return p.a < p.b ? (uint64_t)p.a << 32 | p.b : (uint64_t)p.b << 32 | p.a;
 }
 
-/* Check that no port is in two flows of a round, and no pair in two rounds. */
+/* Check that no two ends of n flows share a card or slot. */
+static int check_cards (const struct flows_checker *c, const struct probe *p,
+                        size_t n, size_t round, struct error *err)
+{
+    const struct network *net = pathset_network (c->ps);
+    uint32_t *key = xarray (2 * n, sizeof (*key));
+    int rc = 0;
+
+    for (size_t i = 0; i < 2 * n; i++) {
+        uint32_t end = i % 2 ? p[i / 2].b : p[i / 2].a;
+
+        key[i] = c->slot     ? c->slot[end]
+                 : net->card ? net->card (net->net,
+                                          pathset_endpoint (c->ps, end)->id)
+                             : pathset_port (c->ps, end);
+    }
+    qsort (key, 2 * n, sizeof (*key), compare_u32);
+    for (size_t i = 1; i < 2 * n && rc == 0; i++)
+        if (key[i] == key[i - 1])
+            rc = error_input (err, "round %zu: two ports of a card have flows",
+                              round);
+    free (key);
+    return rc;
+}
+
+/* Check that no port or card is in two flows of a round, and no pair in two
+ * rounds, but for those that repeat flows.
+ */
 static int check_pairs (const struct flows_checker *c, const struct plan *plan,
                         struct error *err)
 {
     size_t *last = xcalloc (pathset_ports (c->ps), sizeof (*last));
     uint64_t *pair = xarray (plan_probes (plan), sizeof (*pair));
     size_t n, npairs = 0;
+    size_t new = plan_rounds (plan) - plan_confirm_rounds (plan);
     int rc = 0;
 
     for (size_t r = 1; r <= plan_rounds (plan); r++) {
@@ -67,7 +96,9 @@ static int check_pairs (const struct flows_checker *c, const struct plan *plan,
             else
                 last[pathset_port (c->ps, end)] = r;
         }
-        for (size_t i = 0; rc == 0 && i < n; i++)
+        if (rc == 0)
+            rc = check_cards (c, p, n, r, err);
+        for (size_t i = 0; rc == 0 && i < n && r <= new; i++)
             pair[npairs++] = checked_pair_key (p[i]);
     }
     qsort (pair, npairs, sizeof (*pair), compare_u64);
@@ -178,9 +209,9 @@ static int check_whole (const struct flows_checker *c, const struct plan *plan,
     if (!pathset_links (c->ps, &links, err))
         return -1;
     if (plan_links (plan) != links || plan_rank (plan) > 0
-        || plan_basis_rounds (plan) > 0 || plan_confirm_rounds (plan) > 0)
-        return error_input (err, "a plan of flows for %zu links has no rank,"
-                            " and neither basis nor confirm rounds", links);
+        || plan_basis_rounds (plan) > 0)
+        return error_input (err, "a plan of flows for %zu links has neither"
+                            " rank nor basis rounds", links);
     for (size_t i = 0; i < n; i++)
         if (t[i].filled && !c->filled[t[i].link])
             return error_input (err, "no round fills %s", id (c, t[i].link));
@@ -190,9 +221,16 @@ static int check_whole (const struct flows_checker *c, const struct plan *plan,
 int flows_check (struct pathset *ps, const struct plan *plan,
                  struct error *err)
 {
+    return flows_check_slots (ps, plan, NULL, err);
+}
+
+int flows_check_slots (struct pathset *ps, const struct plan *plan,
+                       const uint32_t *slot, struct error *err)
+{
     size_t n, m = pathset_network (ps)->nlinks;
     struct flows_checker c = {
         .ps = ps,
+        .slot = slot,
         .rate = across_rates (ps),
         .load = xarray (2 * m, sizeof (*c.load)),
         .count = xarray (2 * m, sizeof (*c.count)),

@@ -61,16 +61,20 @@ static struct outcome look (struct pathset *ps, const struct plan *plan)
     const struct network *net = pathset_network (ps);
     double *rate = across_rates (ps);
     double *carried = calloc (2 * net->nlinks + 1, sizeof (*carried));
+    double *column;
     struct outcome out = { .rounds = plan_rounds (plan) };
     const struct plan_target *t = plan_targets (plan, &out.links);
     struct across across;
     struct error err = { 0 };
-    size_t used = 0, loaded = 0;
+    size_t used = 0, loaded = 0, m;
+    const uint32_t *link = pathset_links (ps, &m, NULL);
     struct rng rng;
 
     rng_seed (&rng, 1);
-    if (!rate || !carried
-        || across_find (&across, ps, rate, &rng, NULL) < 0)
+    if (!rate || !carried || !link)
+        abort ();
+    column = across_column_rates (ps, link, m);
+    if (across_find (&across, ps, column, &rng, NULL) < 0)
         abort ();
     out.good = flows_check (ps, plan, &err) == 0;
     if (!out.good)
@@ -85,13 +89,16 @@ static struct outcome look (struct pathset *ps, const struct plan *plan)
         out.filled += filled;
         out.good = out.good && filled == t[i].filled;
     }
-    for (size_t x = 0; x < 2 * net->nlinks; x++) {
-        used += across.arc[x].most > 0;
-        loaded += across.arc[x].most > 0
-                  && carried[x] >= across.arc[x].most * (1 - 1e-6);
+    for (size_t x = 0; x < 2 * m; x++) {
+        double most = across.arc[x].most;
+
+        used += most > 0;
+        loaded += most > 0
+                  && carried[2 * link[x / 2] + x % 2] >= most * (1 - 1e-6);
     }
     out.arcs = (double)loaded / used;
     across_clear (&across);
+    free (column);
     free (rate);
     free (carried);
     return out;

@@ -108,6 +108,7 @@ static void arena_set_level (void *t, unsigned int level)
 /* A peer whose adapter does not loop back. */
 static uint32_t arena_one_way = UINT32_MAX;
 static uint32_t arena_me;
+static __attribute__ ((unused)) void *arena_own; /* its transport */
 
 static int arena_send (void *t, uint32_t rail, uint32_t peer,
                        const uint8_t *data, size_t len, size_t pad,
@@ -153,6 +154,7 @@ arena_run (const struct arena *a, size_t n, uint64_t key, member_f fn,
             int rc = 1;
 
             arena_me = (uint32_t)i;
+            arena_own = t[i];
             /* the others' connections must end with them */
             for (size_t k = 0; k < n; k++)
                 if (k != i)

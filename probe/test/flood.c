@@ -14,7 +14,7 @@ enum {
     T = FLOOD_PACKET, /* ns of a packet, at a byte a ns */
 };
 
-static double byte_ns[LINKS];
+static double byte_ns[2 * LINKS];
 static struct flood_arc arc[2 * LINKS];
 
 /* Host i's link is i: arc 2 i leaves it, arc 2 i + 1 comes to it. */
@@ -113,17 +113,17 @@ static void test_slow (void)
 {
     struct flood_flow f[] = { flow (0.9, 1, 0), flow (0.3, 2, 0) };
 
-    byte_ns[0] = 4;
+    byte_ns[0] = byte_ns[1] = 4;
     flood (f, 2, byte_ns, arc, 2 * LINKS);
     ok (is (f[0].rate, 0.125) && is (f[1].rate, 0.125)
             && is (arc[1].turn_ns, 8 * T),
         "a slow link is saturated by less, and moves on slower");
-    byte_ns[0] = 1;
+    byte_ns[0] = byte_ns[1] = 1;
 }
 
 int main (void)
 {
-    for (int i = 0; i < LINKS; i++)
+    for (int i = 0; i < 2 * LINKS; i++)
         byte_ns[i] = 1;
     test_two ();
     test_room ();

@@ -30,7 +30,7 @@ static int reach (const char *path)
     return fd;
 }
 
-#define HELLO "\x09\0\1\0" "\7\0\0\0" "h0001"
+#define HELLO "\x09\0\1\0" "\x8\0\0\0" "h0001"
 #define PAD "\0\0\0\0"
 #define QUEUES "\1\0\0\0" "\2\0\0\0" "\0\0" /* level 0, datagrams */
 #define JOIN "\x0c\0\3\0" "\1\2\3\4\5\6\7\x8" "\1\0\0\0"
@@ -38,6 +38,10 @@ static int reach (const char *path)
 #define FOREVER "\x8\0\5\0" "\xff\xff\xff\xff\xff\xff\xff\xff"
 #define SEND "\x19\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" PAD QUEUES "x"
 #define MORE "\0\0\xb\0"
+#define BURST(own, other, lids, bytes, level)                                 \
+    own "\0\0\0" other "\0\0\0" lids "\1\0\0\0" "\2\0\0\0" bytes level "\0"
+#define BULK(...) "\x24\0\xc\0" "\0\0\0\0\0\0\0\0" BURST (__VA_ARGS__)
+#define MEGA "\0\0\x10\0\0\0\0\0"
 #define BYTES(s) s, sizeof (s) - 1
 
 /* Sent to the emulator; what it must answer with. */
@@ -48,9 +52,9 @@ static const struct {
     int answer; /* type of the last frame; 0: none */
 } streams[] = {
     { "a good HELLO", BYTES (HELLO), EMU_WELCOME },
-    { "an unknown host", BYTES ("\x09\0\1\0" "\7\0\0\0" "h0099"), EMU_ERROR },
-    { "another version", BYTES ("\x09\0\1\0" "\6\0\0\0" "h0001"), EMU_ERROR },
-    { "a HELLO without a name", BYTES ("\4\0\1\0" "\7\0\0\0"), EMU_ERROR },
+    { "an unknown host", BYTES ("\x09\0\1\0" "\x8\0\0\0" "h0099"), EMU_ERROR },
+    { "another version", BYTES ("\x09\0\1\0" "\7\0\0\0" "h0001"), EMU_ERROR },
+    { "a HELLO without a name", BYTES ("\4\0\1\0" "\x8\0\0\0"), EMU_ERROR },
     { "an empty HELLO", BYTES ("\0\0\1\0"), EMU_ERROR },
     { "two HELLOs", BYTES (HELLO HELLO), EMU_ERROR },
     { "an unknown frame", BYTES ("\0\0\x63\0"), EMU_ERROR },
@@ -79,6 +83,29 @@ static const struct {
     { "SEND, then WAIT", BYTES (SEND WAIT), EMU_TIMEOUT },
     { "SEND, then MORE", BYTES (SEND MORE), EMU_MORE },
     { "PORTS", BYTES ("\0\0\x9\0"), EMU_PORTS },
+    { "BULK, then a deadline that has passed",
+      BYTES (BULK ("\0", "\1", "\0\0", MEGA, "\0")), EMU_BULK },
+    { "PORT", BYTES ("\4\0\xd\0" "\0\0\0\0"), EMU_PORT },
+    { "PORT of another host", BYTES ("\4\0\xd\0" "\1\0\0\0"), EMU_ERROR },
+    { "a short PORT", BYTES ("\3\0\xd\0" "\0\0\0"), EMU_ERROR },
+    { "BULK without a burst", BYTES ("\x8\0\xc\0" "\0\0\0\0\0\0\0\0"),
+      EMU_ERROR },
+    { "BULK with half a burst", BYTES ("\xc\0\xc\0" "\0\0\0\0\0\0\0\0"
+      "\0\0\0\0"), EMU_ERROR },
+    { "BULK as another host", BYTES (BULK ("\1", "\2", "\0\0", MEGA, "\0")),
+      EMU_ERROR },
+    { "BULK with nowhere", BYTES (BULK ("\0", "\xff", "\0\0", MEGA, "\0")),
+      EMU_ERROR },
+    { "BULK by a LID that it does not have",
+      BYTES (BULK ("\0", "\1", "\1\0", MEGA, "\0")), EMU_ERROR },
+    { "BULK of nothing",
+      BYTES (BULK ("\0", "\1", "\0\0", "\0\0\0\0\0\0\0\0", "\0")),
+      EMU_ERROR },
+    { "BULK of all that there is",
+      BYTES (BULK ("\0", "\1", "\0\0", "\xff\xff\xff\xff\xff\xff\xff\xff",
+                   "\0")), EMU_ERROR },
+    { "BULK on a service level that cannot be",
+      BYTES (BULK ("\0", "\1", "\0\0", MEGA, "\x10")), EMU_ERROR },
     { "a turn without a frame", BYTES (""), EMU_ERROR },
     { "SEND alone", BYTES (SEND), EMU_ERROR },
     { "two that ask", BYTES (WAIT WAIT), EMU_ERROR },

@@ -256,7 +256,7 @@ static void test_header (void)
                                      + TRANSPORT_DATA_MAX + 1, KEY, 4),
         "with a pad it is so much longer, and not more");
     h.pad = 0;
-    h.type = (enum verbs_type)3;
+    h.type = (enum verbs_type)4;
     verbs_header_pack (buf, KEY, &h);
     ok (!verbs_header_unpack (&got, buf, VERBS_HEADER, KEY, 4),
         "... of no type");
@@ -452,6 +452,146 @@ static void test_timeouts (void)
             "more than %lld ns: code %d", (long long)tab[i].ns, tab[i].code);
 }
 
+static struct verbs_bulk_info good_info (void)
+{
+    return (struct verbs_bulk_info){
+        .made = 3, .knows = 0xfedcba98, .asks = true, .strict = true,
+        .way = { 1, 2, 63 }, .sl = 15, .mtu = 5, .size_log = 18, .qps = 4,
+        .qpn = { 1, 2, 3, 0xffffff }, .rkey = 0xdeadbeef,
+        .address = UINT64_C (0xfedcba9876543210),
+    };
+}
+
+static void test_bulk_info (void)
+{
+    static const struct {
+        int at;
+        uint8_t value;
+        const char *what;
+    } bad[] = {
+        { 0, 0, "no queue pairs yet" },
+        { 23, 1, "a queue pair of more than 24 bits" },
+        { 39, TRANSPORT_FLOWS_MAX, "no such flow" },
+        { 40, 16, "no such service level" },
+        { 41, 0, "no such MTU" },
+        { 41, 6, "no such MTU" },
+        { 42, 15, "messages too small" },
+        { 42, 25, "messages too large" },
+        { 43, 0, "no queue pair" },
+        { 43, 5, "too many queue pairs" },
+    };
+    struct verbs_bulk_info a = good_info ();
+    struct verbs_bulk_info b;
+    uint8_t buf[VERBS_BULK_SIZE];
+
+    verbs_bulk_pack (buf, &a);
+    ok (verbs_bulk_unpack (&b, buf, sizeof (buf)) && b.made == a.made
+            && b.knows == a.knows && b.asks && b.strict
+            && !memcmp (&b.way, &a.way, sizeof (b.way)) && b.sl == a.sl
+            && b.mtu == a.mtu && b.size_log == a.size_log && b.qps == a.qps
+            && !memcmp (b.qpn, a.qpn, sizeof (b.qpn)) && b.rkey == a.rkey
+            && b.address == a.address,
+        "an end of a flow of bursts comes back as it went");
+    ok (!verbs_bulk_unpack (&b, buf, sizeof (buf) - 1),
+        "... not if it is short");
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        verbs_bulk_pack (buf, &a);
+        buf[bad[i].at] = bad[i].value;
+        ok (!verbs_bulk_unpack (&b, buf, sizeof (buf)), "invalid: %s",
+            bad[i].what);
+    }
+}
+
+/* Two ends that ask until they are ready. Messages are lost, repeated, and come
+ * in any order; now and then an end must begin anew.
+ */
+struct meeting {
+    struct verbs_meet end[2];
+    uint32_t made[2];
+    struct word {
+        int to;
+        uint32_t made, knows;
+        bool asks;
+    } word[16];
+    size_t words;
+};
+
+static void say_words (struct meeting *m, int from, bool asks)
+{
+    const struct verbs_meet *e = &m->end[from];
+
+    if (m->words < 16)
+        m->word[m->words++]
+            = (struct word){ !from, e->made, e->other, asks };
+}
+
+static void renew (struct meeting *m, int i)
+{
+    m->end[i] = (struct verbs_meet){ .made = ++m->made[i] };
+}
+
+static void hear (struct meeting *m, const struct word *w)
+{
+    struct verbs_meet *e = &m->end[w->to];
+
+    if (verbs_meet_is_past (e, w->made))
+        renew (m, w->to);
+    if (verbs_meet_may_connect (e, w->knows))
+        e->other = w->made;
+    verbs_meet_hear (e, w->made, w->knows);
+    if (w->asks)
+        say_words (m, w->to, false);
+}
+
+/* Return whether they are ready with each other within some turns. */
+static bool meet_again (struct meeting *m, struct rng *rng, unsigned int loss)
+{
+    for (int turn = 0; turn < 1000; turn++) {
+        for (int i = 0; i < 2; i++)
+            if (!m->end[i].ready && rng_below (rng, 2))
+                say_words (m, i, true);
+        for (int k = 0; k < 4 && m->words > 0; k++) {
+            size_t at = rng_below (rng, m->words);
+            struct word w = m->word[at];
+
+            if (rng_below (rng, 8))
+                m->word[at] = m->word[--m->words];
+            if (rng_below (rng, 100) >= loss)
+                hear (m, &w);
+        }
+        if (m->end[0].ready && m->end[1].ready && m->words == 0)
+            return m->end[0].other == m->end[1].made
+                   && m->end[1].other == m->end[0].made;
+    }
+    return false;
+}
+
+static void test_meet (void)
+{
+    struct rng rng;
+    unsigned int failed = 0;
+    uint32_t most = 0;
+
+    rng_seed (&rng, 7);
+    for (unsigned int i = 0; i < 1000; i++) {
+        struct meeting m = { 0 };
+
+        renew (&m, 0);
+        renew (&m, 1);
+        failed += !meet_again (&m, &rng, i % 60);
+        for (int k = 0; k < 3; k++) {
+            renew (&m, (int)rng_below (&rng, 2));
+            if (k == 1)
+                renew (&m, (int)rng_below (&rng, 2));
+            failed += !meet_again (&m, &rng, i % 60);
+        }
+        for (int k = 0; k < 2; k++)
+            most = m.made[k] > most ? m.made[k] : most;
+    }
+    ok (failed == 0, "two ends meet, and again, in whatever order words come");
+    ok (most < 64, "... with few sets of queue pairs: %u at most", most);
+}
+
 int main (void)
 {
     test_address ();
@@ -468,5 +608,7 @@ int main (void)
     test_gid ();
     test_ticks ();
     test_timeouts ();
+    test_bulk_info ();
+    test_meet ();
     return done_testing ();
 }

@@ -191,7 +191,7 @@ void flood (struct flood_flow *flow, size_t n, const double *byte_ns,
             double level;
 
             end = link_end (c, m, i);
-            level = share (c + i, end - i, 1 / byte_ns[c[i].arc / 2]);
+            level = share (c + i, end - i, 1 / byte_ns[c[i].arc]);
             if (level > 0)
                 find_worst (c, i, end, level, &worst);
         }
@@ -203,13 +203,13 @@ void flood (struct flood_flow *flow, size_t n, const double *byte_ns,
         double level;
 
         end = link_end (c, m, i);
-        level = share (c + i, end - i, 1 / byte_ns[c[i].arc / 2]);
+        level = share (c + i, end - i, 1 / byte_ns[c[i].arc]);
         if (level > 0)
             mark_full (c + i, end - i, level);
     }
     for (size_t i = 0, end; i < m; i = end) {
         end = link_end (c, m, i);
-        fill (c + i, end - i, byte_ns[c[i].arc / 2], &out[c[i].arc]);
+        fill (c + i, end - i, byte_ns[c[i].arc], &out[c[i].arc]);
     }
     free (c);
 }

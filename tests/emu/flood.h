@@ -54,8 +54,8 @@ struct flood_arc {
     double ahead_ns; /* 0: its far end has room */
 };
 
-/* Set rate and full of n flows, and out[arc] for all arcs; byte_ns[arc / 2] is
- * the time per byte on a link.
+/* Set rate and full of n flows, and out[arc] for all arcs; byte_ns[arc] is
+ * the time per byte.
  */
 void flood (struct flood_flow *flow, size_t n, const double *byte_ns,
             struct flood_arc *out, size_t narcs);

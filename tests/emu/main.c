@@ -17,10 +17,14 @@
  *     messages, and which ports drop them. Switches adapt to the load of their
  *     own ports alone, and spread no background
  *   - retransmission on the link, bit errors, ports that change state
- *   - adapter queues, PCIe and CPU: they are a constant in the host link, so
- *     no message is slower because processor or memory are busy, and pads are
+ *   - adapter queues, PCIe and CPU: for messages they are a constant in the host
+ *     link, so none is slower because processor or memory are busy, and pads are
  *     never in memory. The software of a host can be made slower, by the same
  *     time for all its messages
+ *   - how bursts of bulk data begin: they have their fair rates at once, without
+ *     queues and congestion: none that spreads to links that have room, no
+ *     congestion control, no unfair switch. Their acknowledgements and PCIe's read
+ *     requests take nothing from the other direction. Messages do not meet them
  *   - messages of an endpoint to itself: they take a constant time plus noise,
  *     wait for no others and are not lost
  *   - clocks that drift
@@ -47,8 +51,12 @@ enum { COMMANDS_MAX = 1024 };
 /* Options that are words of model_command, kept until the fabric is loaded. */
 static const char *const model_options[] = {
     "slow", "rate", "noise", "outliers", "loss", "packet", "background",
-    "slow-host",
+    "slow-host", "rate-noise", "retries", "width", "pcie", "order",
 };
+
+/* Of these, "X=Y" is two words. */
+static const char *const of_place[] = { "slow", "slow-host", "rate", "retries",
+                                        "width", "pcie", "order" };
 
 enum {
     OPT_SOCKET = 256,
@@ -76,6 +84,11 @@ static const struct option options[] = {
     { "packet", required_argument, NULL, OPT_MODEL + 5 },
     { "background", required_argument, NULL, OPT_MODEL + 6 },
     { "slow-host", required_argument, NULL, OPT_MODEL + 7 },
+    { "rate-noise", required_argument, NULL, OPT_MODEL + 8 },
+    { "retries", required_argument, NULL, OPT_MODEL + 9 },
+    { "width", required_argument, NULL, OPT_MODEL + 10 },
+    { "pcie", required_argument, NULL, OPT_MODEL + 11 },
+    { "order", required_argument, NULL, OPT_MODEL + 12 },
     { "help", no_argument, NULL, 'h' },
     { "version", no_argument, NULL, 'V' },
     { 0 },
@@ -93,7 +106,16 @@ static const char usage[] =
     "  --latency FILE          lines LINK NS [NS]\n"
     "  --slow LINK=+NS         plant a slow link (repeatable)\n"
     "  --slow-host HOST=+NS    slow software of a host (repeatable)\n"
-    "  --rate LINK=GBPS        no more than that over a link (repeatable)\n"
+    "  --rate LINK=GBPS        no more than that over a link (repeatable);\n"
+    "                          GBPS:GBPS: there and back\n"
+    "  --rate-noise SHARE      bursts lose this share, half-normal; :SHARE:\n"
+    "                          adapters differ by up to that\n"
+    "  --retries LINK=SHARE    packets of bursts that are sent again\n"
+    "  --width LINK=LANES      as the link came up\n"
+    "  --pcie HOST=NOW         PCIe as it runs, like 16x8; NOW/ABLE/SLOT, none,\n"
+    "                          or rate=GBPS[:GBPS] that no file shows\n"
+    "  --order HOST=SHARE      of its rate that a host receives; SHARE:STRICT,\n"
+    "                          or no:STRICT, without relaxed ordering\n"
     "  --noise SIGMA|NAME      half-normal, ns per message; or a day's name\n"
     "  --outliers P:SCALE      with probability P, exponential of mean SCALE\n"
     "  --loss P                lose messages with probability P\n"
@@ -109,9 +131,9 @@ static const char usage[] =
     "  -V, --version           tell the version\n"
     "\n"
     "Commands: slow LINK +NS, slow-host HOST +NS, rate LINK|SWITCH GBPS,\n"
-    "delay LINK SHARE:NS (up to ten times that),\n"
-    "heal LINK|all, noise, outliers, loss, packet, background (each as above,\n"
-    "or off), show, stats.\n";
+    "delay LINK SHARE:NS (up to ten times that), retries, width, pcie, order,\n"
+    "heal LINK|HOST|all, noise, rate-noise, outliers, loss, packet, background\n"
+    "(each as above, or off), show, stats.\n";
 
 struct command {
     const char *name;
@@ -188,16 +210,17 @@ static int plant (struct emu_model *m, const struct command *cmd,
                   struct error *err)
 {
     char *word[3] = { (char *)cmd->name, cmd->value, NULL };
-    char *equals = strrchr (cmd->value, '=');
+    char *equals = strchr (cmd->value, '=');
+    bool two = false;
     int rc;
 
-    if (strcmp (cmd->name, "slow") && strcmp (cmd->name, "slow-host")
-        && strcmp (cmd->name, "rate"))
+    for (size_t i = 0; i < sizeof (of_place) / sizeof (of_place[0]); i++)
+        two |= !strcmp (cmd->name, of_place[i]);
+    if (!two)
         return model_command (m, 2, word, err);
     if (!equals)
-        return error_input (err, "--%s: '%s' is not %s=VALUE", cmd->name,
-                            cmd->value,
-                            strcmp (cmd->name, "slow-host") ? "LINK" : "HOST");
+        return error_input (err, "--%s: '%s' is not LINK=VALUE or HOST=VALUE",
+                            cmd->name, cmd->value);
     *equals = '\0';
     word[2] = equals + 1;
     rc = model_command (m, 3, word, err);

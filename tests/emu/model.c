@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/samples/simulate.h"
+#include "tests/emu/adapters.h"
 #include "util/alloc.h"
 #include "util/rates.h"
 #include "util/text.h"
@@ -27,6 +28,7 @@ enum {
 
 #define LOAD_MAX 0.95 /* upper bound of the load that makes a queue */
 #define GBPS_MIN 0.001
+#define SHARE_MAX 0.9 /* of a rate that is lost */
 
 struct model_flow {
     uint32_t from, to; /* endpoints */
@@ -44,8 +46,11 @@ struct emu_model {
         double ns;    /* to ten times that */
     } *delay;         /* [nlinks] */
     int64_t *host_ns; /* [nhosts] additional time of the software */
-    double *byte_ns;  /* [nlinks] */
-    double *gbps;     /* [nlinks] planted rate; 0: the link's own */
+    double *byte_ns;  /* [2 * nlinks] by arc */
+    double *gbps;     /* [2 * nlinks] planted rate of arcs; 0: none */
+    uint8_t *lanes;   /* [nlinks] planted; 0: the link's own */
+    double *retried;  /* [nlinks] the share of bulk data that is sent again */
+    struct adapter *adapter, *whole; /* [nnodes] now, and without commands */
     double *through;  /* [nnodes] ns a byte, of a planted rate; 0: none */
     struct flood_arc *flood; /* [2 * nlinks] by arc */
     struct model_flow flow[FLOWS_MAX];
@@ -58,6 +63,8 @@ struct emu_model {
     double outlier_ns;
     double loss;
     int64_t packet_ns;
+    double rate_noise;      /* share of a burst's rate */
+    double adapters_differ; /* by up to this share */
 };
 
 /* The latency of a random length of cable: 1 to 3 m to a host; between switches
@@ -75,13 +82,41 @@ static int64_t cable_ns (const struct fabric_link *link, struct rng *rng)
     return llround (CABLE_NS_PER_M * (from + (to - from) * rng_uniform (rng)));
 }
 
-static double link_byte_ns (const struct fabric_link *link)
+static double lanes_bits (const struct fabric_link *link, unsigned int lanes)
 {
     const struct rates rate
-        = rates_of (link->width ? link->width : 4,
-                    *link->speed ? link->speed : "EDR");
+        = rates_of (lanes ? lanes : 4, *link->speed ? link->speed : "EDR");
 
-    return 8e9 / rates_data_bits (&rate);
+    return rates_data_bits (&rate);
+}
+
+unsigned int model_lanes (const struct emu_model *m, uint32_t link)
+{
+    return m->lanes[link] ? m->lanes[link] : m->fabric->link[link].width;
+}
+
+double model_port_bits (const struct emu_model *m, uint32_t link)
+{
+    return lanes_bits (&m->fabric->link[link], model_lanes (m, link));
+}
+
+static void set_byte_ns (struct emu_model *m, uint32_t link)
+{
+    for (size_t i = 2 * (size_t)link; i < 2 * (size_t)link + 2; i++)
+        m->byte_ns[i]
+            = m->gbps[i] > 0 ? 8 / m->gbps[i] : 8e9 / model_port_bits (m, link);
+}
+
+static struct adapter *create_adapters (const struct fabric *f)
+{
+    double *bits = xarray (f->nlinks, sizeof (*bits));
+    struct adapter *a;
+
+    for (size_t i = 0; i < f->nlinks; i++)
+        bits[i] = lanes_bits (&f->link[i], f->link[i].width);
+    a = adapters_create (f, bits);
+    free (bits);
+    return a;
 }
 
 struct emu_model *model_create (const struct fabric *f, uint64_t seed)
@@ -97,8 +132,10 @@ struct emu_model *model_create (const struct fabric *f, uint64_t seed)
     m->excess = xcalloc (2 * n, sizeof (*m->excess));
     m->delay = xcalloc (n, sizeof (*m->delay));
     m->host_ns = xcalloc (f->nhosts, sizeof (*m->host_ns));
-    m->byte_ns = xcalloc (n, sizeof (*m->byte_ns));
-    m->gbps = xcalloc (n, sizeof (*m->gbps));
+    m->byte_ns = xcalloc (2 * n, sizeof (*m->byte_ns));
+    m->gbps = xcalloc (2 * n, sizeof (*m->gbps));
+    m->lanes = xcalloc (n, sizeof (*m->lanes));
+    m->retried = xcalloc (n, sizeof (*m->retried));
     m->through = xcalloc (f->nnodes, sizeof (*m->through));
     m->flood = xcalloc (2 * n, sizeof (*m->flood));
     rng_seed (&m->rng, seed);
@@ -112,8 +149,10 @@ struct emu_model *model_create (const struct fabric *f, uint64_t seed)
         skew -= ASYMMETRY_NS;
         m->latency[2 * i] = ns + skew;
         m->latency[2 * i + 1] = ns - skew;
-        m->byte_ns[i] = link_byte_ns (link);
+        set_byte_ns (m, (uint32_t)i);
     }
+    m->adapter = create_adapters (f);
+    m->whole = create_adapters (f);
     return m;
 }
 
@@ -128,6 +167,10 @@ void model_destroy (struct emu_model *m)
     noise_destroy (m->day);
     free (m->byte_ns);
     free (m->gbps);
+    free (m->lanes);
+    free (m->retried);
+    free (m->adapter);
+    free (m->whole);
     free (m->through);
     free (m->flood);
     free (m);
@@ -226,7 +269,7 @@ static void recompute_flood (struct emu_model *m)
     for (size_t i = 0; i < m->nflows; i++) {
         f[i].hops = model_path (m, m->flow[i].from, m->flow[i].to, f[i].arc);
         if (f[i].hops > 0)
-            f[i].offer = m->flow[i].load / m->byte_ns[f[i].arc[0] / 2];
+            f[i].offer = m->flow[i].load / m->byte_ns[f[i].arc[0]];
     }
     flood (f, m->nflows, m->byte_ns, m->flood, 2 * m->fabric->nlinks);
     free (f);
@@ -311,20 +354,78 @@ static int command_rate (struct emu_model *m, char *const arg[],
                          struct error *err)
 {
     uint32_t link, node = fabric_find_switch (m->fabric, arg[0]);
-    double gbps;
+    double gbps[2];
 
     if (node == FABRIC_NONE && find_link (m, arg[0], &link, err) < 0)
         return -1;
-    if (text_double (arg[1], GBPS_MIN, GBPS_MAX, &gbps) < 0)
-        return error_input (err, "rate: '%s' is no number of Gb/s from %g to "
-                            "%d", arg[1], GBPS_MIN, GBPS_MAX);
+    if (adapters_parse_two (arg[1], GBPS_MIN, GBPS_MAX, gbps) < 0)
+        return error_input (err,
+                            "rate: '%.80s' is no number of Gb/s from %g "
+                            "to %d",
+                            arg[1], GBPS_MIN, GBPS_MAX);
     if (node != FABRIC_NONE) {
-        m->through[node] = 8 / gbps;
+        m->through[node] = 8 / gbps[0];
         return 0;
     }
-    m->gbps[link] = gbps;
-    m->byte_ns[link] = 8 / gbps;
+    memcpy (m->gbps + 2 * (size_t)link, gbps, sizeof (gbps));
+    set_byte_ns (m, link);
     recompute_flood (m);
+    return 0;
+}
+
+static int command_width (struct emu_model *m, char *const arg[],
+                          struct error *err)
+{
+    struct rates rate;
+    uint32_t link;
+    uint64_t lanes;
+
+    if (find_link (m, arg[0], &link, err) < 0)
+        return -1;
+    if (text_u64 (arg[1], 1, UINT8_MAX, &lanes) < 0
+        || (rate = rates_of ((unsigned)lanes, "EDR"), !rate.lanes))
+        return error_input (err, "width: '%.80s' is not 1, 2, 4, 8 or 12",
+                            arg[1]);
+    m->lanes[link] = (uint8_t)lanes;
+    set_byte_ns (m, link);
+    recompute_flood (m);
+    return 0;
+}
+
+static int command_retries (struct emu_model *m, char *const arg[],
+                            struct error *err)
+{
+    uint32_t link;
+
+    if (find_link (m, arg[0], &link, err) < 0)
+        return -1;
+    return parse_share ("retries", arg[1], SHARE_MAX, &m->retried[link], err);
+}
+
+static int command_pcie (struct emu_model *m, char *const arg[],
+                         struct error *err)
+{
+    return adapters_pcie (m->adapter, m->fabric, arg[0], arg[1], err);
+}
+
+static int command_order (struct emu_model *m, char *const arg[],
+                          struct error *err)
+{
+    return adapters_order (m->adapter, m->fabric, arg[0], arg[1], err);
+}
+
+static int command_rate_noise (struct emu_model *m, char *const arg[],
+                               struct error *err)
+{
+    double share[2];
+
+    if (adapters_parse_two (arg[0], 0, SHARE_MAX, share) < 0)
+        return error_input (err,
+                            "rate-noise: '%.80s' is not a share from 0 to "
+                            "%g, or two",
+                            arg[0], SHARE_MAX);
+    m->rate_noise = share[0];
+    m->adapters_differ = strchr (arg[0], ':') ? share[1] : 0;
     return 0;
 }
 
@@ -332,21 +433,38 @@ static void heal (struct emu_model *m, uint32_t link)
 {
     m->excess[2 * (size_t)link] = m->excess[2 * (size_t)link + 1] = 0;
     m->delay[link] = (struct model_delay){ 0 };
-    m->gbps[link] = 0;
-    m->byte_ns[link] = link_byte_ns (&m->fabric->link[link]);
+    m->gbps[2 * (size_t)link] = m->gbps[2 * (size_t)link + 1] = 0;
+    m->lanes[link] = 0;
+    m->retried[link] = 0;
+    set_byte_ns (m, link);
+}
+
+static void heal_host (struct emu_model *m, uint32_t host)
+{
+    const struct fabric *f = m->fabric;
+
+    m->host_ns[host] = 0;
+    for (uint32_t i = 0; i < f->host[host].count; i++) {
+        uint32_t port = f->endpoint[f->host[host].first + i].port;
+
+        m->adapter[f->port[port].node] = m->whole[f->port[port].node];
+    }
 }
 
 static int command_heal (struct emu_model *m, char *const arg[],
                          struct error *err)
 {
-    uint32_t link;
+    uint32_t link, host = fabric_find_host (m->fabric, arg[0]);
 
     if (!strcmp (arg[0], "all")) {
         for (uint32_t i = 0; i < m->fabric->nlinks; i++)
             heal (m, i);
-        memset (m->host_ns, 0, m->fabric->nhosts * sizeof (*m->host_ns));
+        for (uint32_t i = 0; i < m->fabric->nhosts; i++)
+            heal_host (m, i);
         memset (m->through, 0, m->fabric->nnodes * sizeof (*m->through));
     }
+    else if (host != FABRIC_NONE)
+        heal_host (m, host);
     else if (find_link (m, arg[0], &link, err) < 0)
         return -1;
     else
@@ -503,6 +621,11 @@ static const struct {
     { "slow-host", 2, command_slow_host },
     { "delay", 2, command_delay },
     { "rate", 2, command_rate },
+    { "rate-noise", 1, command_rate_noise },
+    { "retries", 2, command_retries },
+    { "width", 2, command_width },
+    { "pcie", 2, command_pcie },
+    { "order", 2, command_order },
     { "heal", 1, command_heal },
     { "noise", 1, command_noise },
     { "outliers", 1, command_outliers },
@@ -572,10 +695,12 @@ char *model_show (const struct emu_model *m)
     fprintf (fp, "],\"limited\":[");
     sep = "";
     for (size_t i = 0; i < f->nlinks; i++) {
-        if (m->gbps[i] <= 0)
+        if (m->gbps[2 * i] <= 0)
             continue;
-        fprintf (fp, "%s{\"link\":\"%s\",\"gbps\":%.17g}", sep,
-                 f->link[i].id, m->gbps[i]);
+        fprintf (fp,
+                 "%s{\"link\":\"%s\",\"gbps\":%.17g,"
+                 "\"back_gbps\":%.17g}",
+                 sep, f->link[i].id, m->gbps[2 * i], m->gbps[2 * i + 1]);
         sep = ",";
     }
     fprintf (fp, "],\"background\":[");
@@ -588,11 +713,13 @@ char *model_show (const struct emu_model *m)
         int64_t there = model_latency (m, (uint32_t)(2 * i));
         int64_t back = model_latency (m, (uint32_t)(2 * i + 1));
 
-        fprintf (fp, "%s{\"id\":\"%s\",\"a_to_b_ns\":%" PRId64
+        fprintf (fp,
+                 "%s{\"id\":\"%s\",\"a_to_b_ns\":%" PRId64
                  ",\"b_to_a_ns\":%" PRId64 ",\"latency_ns\":%.1f"
-                 ",\"gbps\":%.6g}",
+                 ",\"gbps\":%.6g,\"back_gbps\":%.6g}",
                  i ? "," : "", f->link[i].id, there, back,
-                 (double)(there + back) / 2, 8 / m->byte_ns[i]);
+                 (double)(there + back) / 2, 8 / m->byte_ns[2 * i],
+                 8 / m->byte_ns[2 * i + 1]);
     }
     fprintf (fp, "]}\n");
     xcheck (fclose (fp) == 0 ? buf : NULL);
@@ -632,12 +759,12 @@ int64_t model_switch_busy (const struct emu_model *m, uint32_t node,
 
 double model_byte_ns (const struct emu_model *m, uint32_t arc)
 {
-    return m->byte_ns[arc / 2];
+    return m->byte_ns[arc];
 }
 
 int64_t model_bytes_ns (const struct emu_model *m, uint32_t arc, size_t bytes)
 {
-    return llround ((double)bytes * m->byte_ns[arc / 2]);
+    return llround ((double)bytes * m->byte_ns[arc]);
 }
 
 bool model_lost (const struct emu_model *m, struct rng *rng)
@@ -680,7 +807,7 @@ const struct flood_arc *model_flood (const struct emu_model *m)
  */
 static double queue (const struct emu_model *m, uint32_t arc, struct rng *rng)
 {
-    double byte_ns = m->byte_ns[arc / 2];
+    double byte_ns = m->byte_ns[arc];
     double load = fmin (m->flood[arc].rate * byte_ns, LOAD_MAX);
 
     if (load <= 0 || rng_uniform (rng) >= load)
@@ -699,4 +826,125 @@ int64_t model_background (const struct emu_model *m, const uint32_t *from,
     else
         ns += queue (m, arc, rng);
     return llround (ns);
+}
+
+/*
+ * Bulk data
+ */
+
+/* Resources: arcs, then switches, then adapters, each way, then endpoints. */
+struct resource_places {
+    uint32_t switches, adapters, endpoints, all;
+};
+
+static struct resource_places model_places (const struct fabric *f)
+{
+    uint32_t at = (uint32_t)(2 * f->nlinks);
+    uint32_t adapters = at + (uint32_t)f->nnodes;
+    uint32_t endpoints = adapters + 2 * (uint32_t)f->nnodes;
+
+    return (struct resource_places){ at, adapters, endpoints,
+                                     endpoints + (uint32_t)f->nendpoints };
+}
+
+size_t model_resources (const struct emu_model *m)
+{
+    return model_places (m->fabric).all;
+}
+
+/* Of a rate of packets, what is payload. */
+static double payload (double bytes)
+{
+    return bytes * MODEL_MTU / (MODEL_MTU + MODEL_MTU_HEADER);
+}
+
+/* The rate of an endpoint's port as it left the factory, bytes per ns. */
+static double endpoint_rate (const struct emu_model *m, uint32_t endpoint)
+{
+    const struct fabric *f = m->fabric;
+    const struct fabric_link *link
+        = &f->link[f->port[f->endpoint[endpoint].port].link];
+
+    return payload (lanes_bits (link, link->width) / 8e9);
+}
+
+double model_resource_rate (const struct emu_model *m, uint32_t resource)
+{
+    const struct resource_places at = model_places (m->fabric);
+
+    if (resource < at.switches)
+        return payload ((1 - m->retried[arc_link (resource)])
+                        / m->byte_ns[resource]);
+    if (resource < at.adapters)
+        return payload (1 / m->through[resource - at.switches]);
+    if (resource < at.endpoints) {
+        uint32_t k = resource - at.adapters;
+
+        return adapter_bits (&m->adapter[k / 2], k % 2) / 8e9;
+    }
+    return endpoint_rate (m, resource - at.endpoints);
+}
+
+size_t model_uses (const struct emu_model *m, uint32_t from, uint32_t to,
+                   const uint32_t *arc, int narcs, uint32_t *resource)
+{
+    const struct resource_places at = model_places (m->fabric);
+    const struct fabric *f = m->fabric;
+    size_t n = 0;
+
+    resource[n++] = at.adapters + ADAPTER_SENDS
+                    + 2 * f->port[f->endpoint[from].port].node;
+    resource[n++] = at.adapters + ADAPTER_RECEIVES
+                    + 2 * f->port[f->endpoint[to].port].node;
+    if (from == to)
+        resource[n++] = at.endpoints + from;
+    for (int i = 0; i < narcs; i++) {
+        const struct fabric_link *link = &f->link[arc_link (arc[i])];
+        uint32_t node = f->port[arc[i] % 2 ? link->b : link->a].node;
+
+        resource[n++] = arc[i];
+        if (m->through[node] > 0)
+            resource[n++] = at.switches + node;
+    }
+    return n;
+}
+
+/* Adapters of a kind differ, each always in the same way. */
+static double endpoint_cap (const struct emu_model *m, uint32_t endpoint)
+{
+    uint64_t x = rng_mix (m->seed ^ (uint64_t)endpoint << 32);
+    double part = (double)(x >> 11) / (double)(UINT64_C (1) << 53);
+
+    return endpoint_rate (m, endpoint) * (1 - m->adapters_differ * part);
+}
+
+double model_burst_cap (const struct emu_model *m, uint32_t from, uint32_t to,
+                        bool strict, const uint32_t *resource, size_t n,
+                        struct rng *rng)
+{
+    const struct fabric *f = m->fabric;
+    const struct adapter *a = &m->adapter[f->port[f->endpoint[to].port].node];
+    double share = strict || a->refuses ? a->strict : a->relaxed;
+    double most = fmin (endpoint_cap (m, from), endpoint_cap (m, to));
+
+    if (share < 1)
+        most = fmin (most, share * endpoint_rate (m, to));
+    if (m->rate_noise <= 0)
+        return most;
+    for (size_t i = 0; i < n; i++)
+        most = fmin (most, model_resource_rate (m, resource[i]));
+    return most
+           * fmax (1 - m->rate_noise * fabs (rng_normal (rng)), 1 - SHARE_MAX);
+}
+
+const struct adapter *model_adapter (const struct emu_model *m,
+                                     uint32_t endpoint)
+{
+    return &m->adapter[m->fabric->port[m->fabric->endpoint[endpoint].port]
+                           .node];
+}
+
+double model_retried (const struct emu_model *m, uint32_t link)
+{
+    return m->retried[link];
 }

@@ -30,6 +30,7 @@
 #include <stdio.h>
 
 #include "ibquery/fabric.h"
+#include "tests/emu/adapters.h"
 #include "tests/emu/flood.h"
 #include "util/error.h"
 #include "util/rng.h"
@@ -59,9 +60,26 @@ int model_read_latency (struct emu_model *m, FILE *fp, const char *name,
  *     slow LINK +NS[:+NS]       plant an excess (replaces an earlier one); of
  *                               each direction, as in the file of latencies
  *     slow-host HOST +NS        the same in a host's software
- *     rate LINK GBPS            limit the rate, both ways
+ *     rate LINK GBPS[:GBPS]     limit the rate, both ways, or from the smaller
+ *                               end and back; the ports say nothing of it
  *     rate SWITCH GBPS          of all that passes a switch together
- *     heal LINK | heal all      remove a link's faults, or all, hosts' too
+ *     width LINK LANES          the link came up with so many lanes
+ *     retries LINK SHARE        this share of bulk data is sent twice
+ *     pcie HOST NOW[/ABLE[/SLOT]]
+ *                               how the adapters' PCIe runs, and the most of the
+ *                               adapter and of its slot, each "GT/s x lanes" as
+ *                               in 16x8; the kernel's files show it
+ *     pcie HOST rate=GBPS[:GBPS]
+ *                               a limit that no file shows: both ways, or
+ *                               sending and receiving
+ *     pcie HOST none            the kernel shows no PCIe
+ *     order HOST RELAXED[:STRICT]
+ *                               bulk data arrives at this share of the port's
+ *                               rate with relaxed ordering, and without; "no:"
+ *                               for the former: the adapter refuses it
+ *     rate-noise SHARE[:SHARE]  a burst loses, half-normal, this share of its
+ *                               rate; adapters differ by up to the second one
+ *     heal LINK | HOST | all    remove its faults, or all, switches' too
  *     noise SIGMA               half-normal, per message, in ns
  *     noise NAME                a day at a site (core/samples/simulate)
  *     outliers P:SCALE | off    with probability P, exponential, mean SCALE ns
@@ -100,6 +118,33 @@ int64_t model_busy (const struct emu_model *m, uint32_t arc, size_t bytes);
  */
 int64_t model_switch_busy (const struct emu_model *m, uint32_t node,
                            size_t bytes);
+
+/* What a link's ports say: its lanes, its data rate in bits per second. */
+unsigned int model_lanes (const struct emu_model *m, uint32_t link);
+double model_port_bits (const struct emu_model *m, uint32_t link);
+const struct adapter *model_adapter (const struct emu_model *m,
+                                     uint32_t endpoint);
+
+/* Bulk data: what limits it are resources, numbers below model_resources, of
+ * which the first are the arcs. Rates are bytes of payload per ns, in packets of
+ * MODEL_MTU. model_uses writes those that a flow uses between endpoints by these
+ * arcs, none for one from an endpoint to itself; at most 3 more than two per arc.
+ */
+enum { MODEL_MTU = 4096, MODEL_MTU_HEADER = 26 }; /* LRH, BTH, ICRC, VCRC */
+size_t model_resources (const struct emu_model *m);
+double model_resource_rate (const struct emu_model *m, uint32_t resource);
+size_t model_uses (const struct emu_model *m, uint32_t from, uint32_t to,
+                   const uint32_t *arc, int narcs, uint32_t *resource);
+
+/* What a burst that uses these gets alone at most: limits of its ends that other
+ * bursts do not share, and noise, drawn per burst.
+ */
+double model_burst_cap (const struct emu_model *m, uint32_t from, uint32_t to,
+                        bool strict, const uint32_t *resource, size_t n,
+                        struct rng *rng);
+
+/* The share of packets of bulk data that are sent twice over a link. */
+double model_retried (const struct emu_model *m, uint32_t link);
 
 /* The time that one byte, or a number of bytes, takes to pass an arc. */
 double model_byte_ns (const struct emu_model *m, uint32_t arc);

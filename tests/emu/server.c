@@ -27,6 +27,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -65,6 +66,8 @@ enum {
 
 _Static_assert ((int)SESSION_DATA_MAX >= (int)EMU_DATA_MAX,
                 "a session takes all messages");
+_Static_assert((int)SESSION_BURSTS_MAX == (int)EMU_BURSTS_MAX,
+               "a session takes all bursts");
 
 enum source_kind {
     SOURCE_LISTEN,
@@ -603,12 +606,84 @@ static void on_ports (struct conn *c, const uint8_t *p, size_t len)
         return;
     }
     /* a socket's name has 107 bytes, a host's 63 */
-    snprintf (path, sizeof (path), "%s.sysfs/%" PRIu64 "/%.63s", srv->path[0],
-              c->slot->number, f->host[c->host].name);
-    if (sysfs_write (path, f, c->host, c->client, &err) < 0)
+    snprintf (path, sizeof (path), "%s.sysfs/%" PRIu64 "/%.63s/infiniband",
+              srv->path[0], c->slot->number, f->host[c->host].name);
+    if (sysfs_write (path, srv->model, c->host, c->client, &err) < 0)
         refuse (c, err.text);
     else
         answer (c, EMU_PORTS, (const uint8_t *)path, strlen (path));
+}
+
+static void answer_bulk (void *owner, int64_t time,
+                         const struct session_burst *burst, size_t n)
+{
+    uint8_t buf[EMU_PAYLOAD_MAX];
+
+    wire_put (buf, (uint64_t)time, 8);
+    for (size_t i = 0; i < n; i++)
+        wire_put (buf + 8 + 8 * i,
+                  burst[i].lost ? 0 : (uint64_t)fmax (burst[i].bits, 1), 8);
+    answer (owner, EMU_BULK, buf, 8 + 8 * n);
+}
+
+static void on_bulk (struct conn *c, const uint8_t *p, size_t len)
+{
+    const struct fabric *f = model_fabric (c->srv->model);
+    struct session_burst burst[EMU_BURSTS_MAX];
+    size_t n = len > EMU_BULK_HEADER ? (len - EMU_BULK_HEADER) / EMU_BURST : 0;
+    uint64_t deadline;
+    struct error err;
+
+    if (n < 1 || n > EMU_BURSTS_MAX
+        || len != EMU_BULK_HEADER + n * (size_t)EMU_BURST) {
+        refuse (c, "bad BULK");
+        return;
+    }
+    deadline = wire_get (p, 8);
+    p += EMU_BULK_HEADER;
+    for (size_t i = 0; i < n; i++, p += EMU_BURST) {
+        if (p[26] > EMU_LEVEL_MAX) {
+            refuse (c, "bad BULK");
+            return;
+        }
+        burst[i] = (struct session_burst){
+            .header = { .from = find_end (f, wire_get (p, 4), p[8]),
+                        .to = find_end (f, wire_get (p + 4, 4), p[9]),
+                        .own = (uint32_t)wire_get (p + 10, 4),
+                        .other = (uint32_t)wire_get (p + 14, 4),
+                        .as = { .level = p[26], .rc = true } },
+            .bytes = wire_get (p + 18, 8),
+            .strict = p[27],
+        };
+    }
+    if (session_bulk (c->client, burst, n,
+                      deadline < INT64_MAX ? (int64_t)deadline : INT64_MAX,
+                      answer_bulk, &err)
+        < 0)
+        refuse (c, err.text);
+}
+
+static void on_port (struct conn *c, const uint8_t *p, size_t len)
+{
+    const struct emu_model *m = c->srv->model;
+    const struct fabric_host *host = &model_fabric (m)->host[c->host];
+    struct session_count count;
+    uint32_t endpoint;
+    uint8_t buf[21];
+
+    endpoint = len == 4 ? (uint32_t)wire_get (p, 4) : FABRIC_NONE;
+    if (endpoint < host->first || endpoint - host->first >= host->count) {
+        refuse (c, "bad PORT");
+        return;
+    }
+    session_count (c->client, endpoint, &count);
+    wire_put (buf,
+              (uint64_t)model_port_bits (m, model_first_arc (m, endpoint) / 2),
+              8);
+    wire_put (buf + 8, MODEL_MTU, 4);
+    buf[12] = !model_adapter (m, endpoint)->refuses;
+    wire_put (buf + 13, (uint64_t)(count.sent_again + count.received_again), 8);
+    answer (c, EMU_PORT, buf, sizeof (buf));
 }
 
 static void on_more (struct conn *c, const uint8_t *p, size_t len)
@@ -629,6 +704,8 @@ static const struct frame_kind {
     { EMU_WAIT, true, on_wait },
     { EMU_MORE, true, on_more },
     { EMU_PORTS, true, on_ports },
+    { EMU_BULK, true, on_bulk },
+    { EMU_PORT, true, on_port },
     { 0 },
 }, socket_frames[] = {
     { EMU_HELLO, true, on_hello },

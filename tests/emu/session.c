@@ -8,22 +8,28 @@
  * minimum, over the running clients, of clock + first link's latency. It is
  * stale once the client that set it waits again: many do before it is needed.
  *
+ * A flow begins when its first byte has passed its host's link: until then, no
+ * other client notices. So its beginning, too, is never before the horizon.
+ *
  * What switches may choose from does not change while a fabric is emulated, so
  * it is looked up once. Messages are all of one size, and used again.
  */
 #include "config.h"
 #include "tests/emu/session.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ibquery/spread.h"
+#include "probe/bulk.h"
+#include "tests/emu/fluid.h"
 #include "util/alloc.h"
 
 /* A later deadline never passes, so that no clock overflows. */
 #define TIME_MAX (INT64_MAX / 2)
 
-enum event_kind { EVENT_MESSAGE, EVENT_DEADLINE };
+enum event_kind { EVENT_MESSAGE, EVENT_PART, EVENT_FLOW, EVENT_DEADLINE };
 
 struct session_event {
     int64_t time;
@@ -37,6 +43,9 @@ struct session_path {
     int hops; /* -1: the LFTs give no path */
     uint32_t arc[];
 };
+
+/* A part of a flow keeps a link as busy for switches that adapt. */
+enum { FLOW_WEIGHS_NS = 1000000 };
 
 enum { CHOICES = UINT8_MAX }; /* links among which a switch chooses */
 
@@ -65,7 +74,35 @@ struct session_message {
     uint32_t own[PATH_MAX_HOPS]; /* the path so far, if switches choose it */
 };
 
-enum client_state { CLIENT_RUNS, CLIENT_WAITS, CLIENT_STALLED };
+struct session_part {
+    struct session_event event; /* first: it ends */
+    struct session_flow *flow;
+    struct fluid_flow fluid;
+    double left; /* bytes */
+};
+
+/* One direction of a burst. */
+struct session_flow {
+    struct session_event event;       /* first: it begins; all of it is there */
+    struct session_flow *next, *prev; /* of the session's */
+    struct session_header header;
+    uint64_t bytes;
+    bool strict;
+    bool loops;
+    struct client *from; /* who sends, and waits for its end */
+    struct client *to;   /* who waits for it; NULL: nobody, yet */
+    bool unwanted;       /* nobody any more */
+    bool there;
+    int64_t called;  /* when its sender did */
+    int64_t latency; /* from its path's second link on */
+    struct bulk_point *arrived; /* [points] */
+    size_t points;
+    size_t running; /* parts */
+    size_t parts;
+    struct session_part part[];
+};
+
+enum client_state { CLIENT_RUNS, CLIENT_WAITS, CLIENT_BURSTS, CLIENT_STALLED };
 
 struct client_end {
     uint32_t endpoint;
@@ -89,11 +126,20 @@ struct client {
     struct session_message *inbox; /* oldest first */
     struct session_message **inbox_end;
     size_t ninbox;
+    struct client_burst {
+        struct session_burst as;
+        struct session_flow *out, *in; /* NULL: none, or it has ended; a
+                                          loopback is both */
+        bool taken;                    /* a flow was, in */
+    } burst[SESSION_BURSTS_MAX];
+    size_t nbursts;
+    size_t open; /* flows that are to end */
+    session_done_f done;
     struct client_end own[];
 };
 
 struct carried {
-    double bytes, packets, waited;
+    double bytes, packets, waited, again;
 };
 
 struct session {
@@ -119,6 +165,8 @@ struct session {
     int64_t *through;            /* [nodes] likewise, of a planted rate */
     struct carried *carried;     /* [arcs] until `settled` */
     int64_t settled;
+    struct fluid *fluid;
+    struct session_flow *flow;   /* all */
     struct session_path ***path; /* [from][to] by end; made when first used */
     struct branches ***branch[CLASSES]; /* [node][to], likewise */
     struct session_message *unused;
@@ -243,6 +291,15 @@ static void stop_running (struct client *c, enum client_state state)
     c->state = state;
 }
 
+static void move_part (void *to, struct fluid_flow *fluid, int64_t now,
+                       double bytes);
+static void leave_flows (struct client *c);
+
+static double resource_rate (const void *of, uint32_t resource)
+{
+    return model_resource_rate (of, resource);
+}
+
 struct session *session_create (const struct emu_model *m, uint64_t number,
                                 size_t size, session_deliver_f deliver,
                                 struct session_stats *stats, int64_t stall_ns,
@@ -269,6 +326,8 @@ struct session *session_create (const struct emu_model *m, uint64_t number,
     s->carried = xcalloc (2 * f->nlinks, sizeof (*s->carried));
     s->path = xcalloc (f->nends, sizeof (*s->path));
     s->heap = xarray (1, sizeof (*s->heap));
+    s->fluid
+        = fluid_create (model_resources (m), resource_rate, m, move_part, s);
     for (size_t i = 0; i < f->nnodes; i++) {
         const struct fabric_spread *spread = &f->node[i].spread;
 
@@ -327,6 +386,7 @@ void session_destroy (struct session *s)
         s->unused = msg->next;
         free (msg);
     }
+    fluid_destroy (s->fluid);
     free (s->client);
     free (s->running);
     free (s->by_endpoint);
@@ -389,6 +449,7 @@ void session_leave (struct client *c)
     stop_running (c, CLIENT_STALLED);
     if (c->deadline.pos)
         heap_remove (s, &c->deadline);
+    leave_flows (c);
     for (size_t i = 0; i < c->nends; i++)
         s->by_endpoint[c->end[i].endpoint] = NULL;
     s->client[c->index] = last;
@@ -531,6 +592,7 @@ static uint32_t least_busy (const struct session *s,
                                                          : msg->event.time;
 
         free_ns += (int64_t)model_flood (s->model)[arc].turn_ns;
+        free_ns += FLOW_WEIGHS_NS * (int64_t)fluid_flows (s->fluid, arc);
         if (free_ns < least)
             count = 0;
         if (free_ns > least)
@@ -750,30 +812,36 @@ static void deliver_message (struct client *c, struct session_message *msg)
     free_message (s, msg);
 }
 
-void session_wait (struct client *c, int64_t deadline)
+/* The client runs no more until then. */
+static void set_deadline (struct client *c, enum client_state state,
+                          int64_t deadline)
 {
     struct session *s = c->session;
 
-    if (c->state == CLIENT_WAITS)
-        return;
     if (c->state == CLIENT_STALLED && c->clock < s->now)
         c->clock = s->now;
-    stop_running (c, CLIENT_WAITS);
+    stop_running (c, state);
     if (deadline < c->clock)
         deadline = c->clock;
     if (deadline > TIME_MAX)
         deadline = INT64_MAX;
-    if (c->inbox && c->inbox->event.time <= deadline) {
+    c->deadline.time = deadline;
+    heap_add (s, &c->deadline);
+}
+
+void session_wait (struct client *c, int64_t deadline)
+{
+    if (c->state == CLIENT_WAITS || c->state == CLIENT_BURSTS)
+        return;
+    set_deadline (c, CLIENT_WAITS, deadline);
+    if (c->inbox && c->inbox->event.time <= c->deadline.time) {
         struct session_message *msg = c->inbox;
 
         if (!(c->inbox = msg->next))
             c->inbox_end = &c->inbox;
         c->ninbox--;
         deliver_message (c, msg);
-        return;
     }
-    c->deadline.time = deadline;
-    heap_add (s, &c->deadline);
 }
 
 static void arrive (struct session *s, struct session_message *msg)
@@ -790,6 +858,404 @@ static void arrive (struct session *s, struct session_message *msg)
         c->inbox_end = &msg->next;
         c->ninbox++;
     }
+}
+
+/*
+ * Bursts
+ */
+
+static void count_bulk (struct session *s, uint32_t arc, double packets)
+{
+    s->carried[arc].bytes += packets * (MODEL_MTU + MODEL_MTU_HEADER);
+    s->carried[arc].packets += packets;
+}
+
+static void note_arrived (struct session_flow *flow, int64_t now)
+{
+    double there = (double)flow->bytes;
+    uint64_t before = flow->points ? flow->arrived[flow->points - 1].bytes : 0;
+
+    for (size_t i = 0; i < flow->parts; i++)
+        there -= flow->part[i].left;
+    flow->arrived = xgrow (flow->arrived, flow->points,
+                           sizeof (*flow->arrived));
+    bulk_arrive (flow->arrived, &flow->points, now,
+                 (uint64_t)fmax (there, 0) - before);
+}
+
+/* A part has moved data, and goes on at another rate. */
+static void move_part (void *to, struct fluid_flow *fluid, int64_t now,
+                       double bytes)
+{
+    struct session *s = to;
+    struct session_part *p = fluid->owner;
+    const struct session_header *h = &p->flow->header;
+    const struct fabric *f = model_fabric (s->model);
+    uint32_t out = model_first_arc (s->model, f->end[h->from].endpoint);
+    uint32_t in = 1 ^ model_first_arc (s->model, f->end[h->to].endpoint);
+    double packets, again = 0;
+
+    bytes = fmin (bytes, p->left);
+    packets = bytes / MODEL_MTU;
+    p->left -= bytes;
+    note_arrived (p->flow, now);
+    for (size_t i = 0; i < fluid->uses; i++) {
+        uint32_t arc = fluid->resource[i];
+
+        if (arc >= 2 * f->nlinks)
+            continue;
+        count_bulk (s, arc, packets);
+        again += packets * model_retried (s->model, arc_link (arc));
+    }
+    if (p->flow->loops) {
+        count_bulk (s, out, packets);
+        count_bulk (s, in, packets);
+    }
+    s->carried[out].again += again;
+    s->carried[in].again += again;
+    if (p->event.pos)
+        heap_remove (s, &p->event);
+    if (fluid->rate <= 0)
+        return;
+    p->event.time = now + (int64_t)ceil (p->left / fluid->rate);
+    heap_add (s, &p->event);
+}
+
+static void free_flow (struct session *s, struct session_flow *flow)
+{
+    if (flow->next)
+        flow->next->prev = flow->prev;
+    if (flow->prev)
+        flow->prev->next = flow->next;
+    else
+        s->flow = flow->next;
+    free (flow->arrived);
+    free (flow);
+}
+
+/* The flow ends where it is. */
+static void cancel_flow (struct session *s, struct session_flow *flow)
+{
+    for (size_t i = 0; i < flow->parts; i++)
+        if (flow->part[i].fluid.rate > 0)
+            fluid_end (s->fluid, &flow->part[i].fluid, s->now);
+    if (flow->event.pos)
+        heap_remove (s, &flow->event);
+    for (size_t i = 0; flow->to && i < flow->to->nbursts; i++)
+        if (flow->to->burst[i].in == flow)
+            flow->to->burst[i].in = NULL;
+    for (size_t i = 0; flow->from && i < flow->from->nbursts; i++)
+        if (flow->from->burst[i].out == flow)
+            flow->from->burst[i].out = NULL;
+    free_flow (s, flow);
+}
+
+static void finish_bursts (struct client *c, int64_t time)
+{
+    struct session_burst burst[SESSION_BURSTS_MAX];
+
+    if (c->deadline.pos)
+        heap_remove (c->session, &c->deadline);
+    for (size_t i = 0; i < c->nbursts; i++) {
+        struct client_burst *b = &c->burst[i];
+
+        if (b->out)
+            cancel_flow (c->session, b->out);
+        if (b->in) {
+            b->in->unwanted = true;
+            b->in->to = NULL;
+        }
+        burst[i] = b->as;
+    }
+    start_running (c, time > c->clock ? time : c->clock);
+    c->done (c->owner, c->clock, burst, c->nbursts);
+}
+
+static void count_ended (struct client *c)
+{
+    if (--c->open == 0)
+        finish_bursts (c, c->session->now);
+}
+
+/* All of the flow is at its receiver, who has called. */
+static void take_flow (struct client_burst *b, const struct session_flow *flow)
+{
+    b->in = NULL;
+    b->as.lost = false;
+    b->as.bits = bulk_best (flow->arrived, flow->points);
+}
+
+/* All of it is there. */
+static void arrive_flow (struct session *s, struct session_flow *flow)
+{
+    struct client *from = flow->from, *to = flow->loops ? NULL : flow->to;
+
+    flow->there = true;
+    flow->from = NULL;
+    for (size_t i = 0; flow->to && i < flow->to->nbursts; i++)
+        if (flow->to->burst[i].in == flow)
+            take_flow (&flow->to->burst[i], flow);
+    for (size_t i = 0; i < from->nbursts; i++)
+        if (from->burst[i].out == flow)
+            from->burst[i].out = NULL;
+    if (flow->to || flow->unwanted)
+        free_flow (s, flow);
+    count_ended (from);
+    if (to)
+        count_ended (to);
+}
+
+/* Whether it is what the client receives in this burst. */
+static bool is_of (const struct session *s, const struct session_flow *flow,
+                   const struct session_header *h)
+{
+    const struct fabric_end *end = model_fabric (s->model)->end;
+
+    return end[flow->header.from].endpoint == end[h->to].endpoint
+           && end[flow->header.to].endpoint == end[h->from].endpoint;
+}
+
+/* Look for the flow that comes to a burst: its sender called at most as long ago
+ * as the deadline is ahead.
+ */
+static void look_for_flow (struct client *c, struct client_burst *b)
+{
+    struct session *s = c->session;
+    int64_t oldest = 2 * c->clock - c->deadline.time;
+
+    for (struct session_flow *flow = s->flow, *next; flow; flow = next) {
+        next = flow->next;
+        if (flow->to || flow->unwanted || !is_of (s, flow, &b->as.header))
+            continue;
+        if (b->taken || flow->called < oldest) {
+            flow->unwanted = true;
+            if (flow->there)
+                free_flow (s, flow);
+            continue;
+        }
+        b->taken = true;
+        if (flow->there) {
+            take_flow (b, flow);
+            c->open--;
+            free_flow (s, flow);
+        }
+        else {
+            b->in = flow;
+            flow->to = c;
+        }
+    }
+}
+
+/* Give a flow to its receiver, if that has called. What was there before of its
+ * kind is forgotten.
+ */
+static void offer_flow (struct session *s, struct session_flow *flow)
+{
+    struct client *c = client_at (s, flow->header.to);
+    const struct session_header back
+        = { .from = flow->header.to, .to = flow->header.from };
+
+    for (struct session_flow *old = flow->next, *next; old; old = next) {
+        next = old->next;
+        if (old->there && is_of (s, old, &back))
+            free_flow (s, old);
+    }
+    for (size_t i = 0; c && c->state == CLIENT_BURSTS && i < c->nbursts; i++) {
+        struct client_burst *b = &c->burst[i];
+
+        if (b->taken || !is_of (s, flow, &b->as.header))
+            continue;
+        b->taken = true;
+        b->in = flow;
+        flow->to = c;
+        return;
+    }
+}
+
+static struct session_flow *create_flow (struct client *c,
+                                         const struct session_burst *b)
+{
+    struct session *s = c->session;
+    const struct fabric *f = model_fabric (s->model);
+    uint32_t own = f->end[b->header.from].endpoint;
+    bool loops = own == f->end[b->header.to].endpoint;
+    size_t parts = s->spreads && !loops ? SESSION_PARTS : 1;
+    struct session_flow *flow
+        = xcalloc (1, sizeof (*flow) + parts * sizeof (flow->part[0]));
+    int64_t first
+        = loops ? MODEL_LOOPBACK_LEAST_NS
+                : model_latency (s->model, model_first_arc (s->model, own));
+
+    flow->event = (struct session_event){ c->clock + first, EVENT_FLOW,
+                                          b->header.from, c->sent++, 0 };
+    flow->header = b->header;
+    flow->bytes = b->bytes;
+    flow->strict = b->strict;
+    flow->loops = loops;
+    flow->from = c;
+    flow->called = c->clock;
+    flow->parts = parts;
+    for (size_t i = 0; i < parts; i++) {
+        struct session_part *p = &flow->part[i];
+
+        p->event = (struct session_event){ 0, EVENT_PART, b->header.from,
+                                           c->sent++, 0 };
+        p->flow = flow;
+        p->left = (double)b->bytes / (double)parts;
+        p->fluid.owner = p;
+    }
+    flow->next = s->flow;
+    if (flow->next)
+        flow->next->prev = flow;
+    s->flow = flow;
+    heap_add (s, &flow->event);
+    return flow;
+}
+
+/* Find the path of a part, as that of a message of its queue pairs. Return its
+ * hops; 0: there is none.
+ */
+static int find_part_path (struct session *s, const struct session_part *p,
+                           uint32_t number, uint32_t *arc)
+{
+    const struct fabric *f = model_fabric (s->model);
+    struct session_message msg = { .event = p->event,
+                                   .header = p->flow->header,
+                                   .hops = PATH_MAX_HOPS + 1 };
+    int n = 0;
+
+    msg.event.time = s->now;
+    msg.header.own += number;
+    msg.header.other += number;
+    if (!s->spreads) {
+        set_path (s, &msg);
+        n = msg.hops > 0 ? msg.hops : 0;
+        memcpy (arc, msg.arc, (size_t)n * sizeof (*arc));
+    }
+    else
+        do {
+            if ((arc[n] = choose (s, &msg)) == NETWORK_NONE)
+                return 0;
+            msg.own[msg.hop++] = arc[n];
+        } while (!is_there (s, &msg, arc[n++]));
+    for (int i = 0; i < n; i++)
+        if (f->port[port_of (f, arc[i])].dropped >> msg.header.as.level & 1)
+            return 0;
+    return n;
+}
+
+/* The flow's first byte has left its host. Without a receiver or a path it never
+ * ends.
+ */
+static void begin_flow (struct session *s, struct session_flow *flow)
+{
+    const struct fabric *f = model_fabric (s->model);
+    uint32_t from = f->end[flow->header.from].endpoint;
+    uint32_t to = f->end[flow->header.to].endpoint;
+    uint32_t arc[PATH_MAX_HOPS];
+
+    flow->running = flow->parts;
+    note_arrived (flow, s->now);
+    for (size_t i = 0; i < flow->parts; i++) {
+        struct session_part *p = &flow->part[i];
+        int64_t ns = 0;
+        int n = 0;
+
+        if (!client_at (s, flow->header.to)
+            || (from != to
+                && (n = find_part_path (s, p, (uint32_t)i, arc)) < 1))
+            continue;
+        p->fluid.uses
+            = model_uses (s->model, from, to, arc, n, p->fluid.resource);
+        p->fluid.cap = model_burst_cap (s->model, from, to, flow->strict,
+                                        p->fluid.resource, p->fluid.uses,
+                                        &flow->from->rng)
+                       / (double)flow->parts;
+        for (int k = 1; k < n; k++)
+            ns += model_latency (s->model, arc[k]);
+        if (ns > flow->latency)
+            flow->latency = ns;
+        fluid_begin (s->fluid, &p->fluid, s->now);
+    }
+}
+
+static void end_part (struct session *s, struct session_part *p)
+{
+    struct session_flow *flow = p->flow;
+
+    fluid_end (s->fluid, &p->fluid, s->now);
+    if (--flow->running > 0)
+        return;
+    flow->event.time = s->now + flow->latency;
+    heap_add (s, &flow->event);
+}
+
+/* The client is gone: nothing is sent to it or from it any more. */
+static void leave_flows (struct client *c)
+{
+    struct session *s = c->session;
+
+    for (struct session_flow *flow = s->flow, *next; flow; flow = next) {
+        next = flow->next;
+        if (client_at (s, flow->header.from) == c
+            || client_at (s, flow->header.to) == c)
+            cancel_flow (s, flow);
+    }
+}
+
+static int check_burst (const struct client *c, const struct session_burst *b,
+                        struct error *err)
+{
+    const struct session *s = c->session;
+    const struct fabric *f = model_fabric (s->model);
+
+    if (b->header.from >= f->nends || client_at (s, b->header.from) != c)
+        return error_input (err, "end %u is not the sender's", b->header.from);
+    if (b->header.to >= f->nends)
+        return error_input (err, "there is no end %u for a burst",
+                            b->header.to);
+    if (b->bytes < 1 || (double)b->bytes > SESSION_BURST_MAX)
+        return error_input (err, "a burst has from 1 to %g bytes",
+                            SESSION_BURST_MAX);
+    return 0;
+}
+
+int session_bulk (struct client *c, const struct session_burst *burst, size_t n,
+                  int64_t deadline, session_done_f done, struct error *err)
+{
+    struct session *s = c->session;
+
+    if (c->state == CLIENT_WAITS || c->state == CLIENT_BURSTS)
+        return error_input (err, "the client waits already");
+    if (n < 1 || n > SESSION_BURSTS_MAX)
+        return error_input (err, "not from 1 to %d bursts at once",
+                            SESSION_BURSTS_MAX);
+    for (size_t i = 0; i < n; i++)
+        if (check_burst (c, &burst[i], err) < 0)
+            return -1;
+    set_deadline (c, CLIENT_BURSTS, deadline);
+    c->nbursts = n;
+    c->open = 0;
+    c->done = done;
+    for (size_t i = 0; i < n; i++) {
+        struct client_burst *b = &c->burst[i];
+
+        *b = (struct client_burst){ .as = burst[i] };
+        b->as.lost = true;
+        b->as.bits = 0;
+        b->out = create_flow (c, &burst[i]);
+        c->open++;
+        if (b->out->loops) {
+            b->in = b->out;
+            b->in->to = c;
+            b->taken = true;
+            continue;
+        }
+        c->open++;
+        look_for_flow (c, b);
+        offer_flow (s, b->out);
+    }
+    return 0;
 }
 
 static void check_stalled (struct session *s)
@@ -825,6 +1291,16 @@ void session_settle (struct session *s)
     s->settled = s->now;
 }
 
+/* What flows have moved that was not yet counted. */
+static void add_untold (const struct session *s, uint32_t arc, int64_t until,
+                        struct carried *c)
+{
+    double packets = fluid_untold (s->fluid, arc, until) / MODEL_MTU;
+
+    c->bytes += packets * (MODEL_MTU + MODEL_MTU_HEADER);
+    c->packets += packets;
+}
+
 void session_count (struct client *c, uint32_t endpoint,
                     struct session_count *count)
 {
@@ -834,11 +1310,56 @@ void session_count (struct client *c, uint32_t endpoint,
     struct carried sent = carry (s, out, until);
     struct carried received = carry (s, out ^ 1, until);
 
+    add_untold (s, out, until, &sent);
+    add_untold (s, out ^ 1, until, &received);
     *count = (struct session_count){
-        .sent = sent.bytes, .sent_packets = sent.packets,
-        .received = received.bytes, .received_packets = received.packets,
+        .sent = sent.bytes,
+        .sent_packets = sent.packets,
+        .received = received.bytes,
+        .received_packets = received.packets,
         .waited = sent.waited,
+        .sent_again = sent.again,
+        .received_again = received.again,
     };
+}
+
+static void pass_deadline (struct client *c)
+{
+    struct session *s = c->session;
+
+    if (c->state == CLIENT_BURSTS) {
+        finish_bursts (c, c->deadline.time);
+        return;
+    }
+    start_running (c, c->deadline.time);
+    s->deliver (c->owner, c->deadline.time, NULL, NULL, 0);
+}
+
+static void handle_event (struct session *s, struct session_event *ev)
+{
+    struct session_message *msg = (struct session_message *)ev;
+    struct session_flow *flow = (struct session_flow *)ev;
+
+    switch (ev->kind) {
+    case EVENT_MESSAGE:
+        if (msg->hop < msg->hops)
+            enter_link (s, msg, msg->from ? &msg->from->rng : &s->rng);
+        else
+            arrive (s, msg);
+        break;
+    case EVENT_PART:
+        end_part (s, (struct session_part *)ev);
+        break;
+    case EVENT_FLOW:
+        if (flow->points == 0)
+            begin_flow (s, flow);
+        else
+            arrive_flow (s, flow);
+        break;
+    case EVENT_DEADLINE:
+        pass_deadline ((struct client *)ev);
+        break;
+    }
 }
 
 void session_run (struct session *s, int64_t wall_ns)
@@ -858,19 +1379,6 @@ void session_run (struct session *s, int64_t wall_ns)
         heap_remove (s, ev);
         if (ev->time > s->now)
             s->now = ev->time;
-        if (ev->kind == EVENT_DEADLINE) {
-            struct client *c = (struct client *)ev;
-
-            start_running (c, ev->time);
-            s->deliver (c->owner, ev->time, NULL, NULL, 0);
-        }
-        else {
-            struct session_message *msg = (struct session_message *)ev;
-
-            if (msg->hop < msg->hops)
-                enter_link (s, msg, msg->from ? &msg->from->rng : &s->rng);
-            else
-                arrive (s, msg);
-        }
+        handle_event (s, ev);
     }
 }

@@ -19,6 +19,13 @@
  * first, and that no background saturates, any of them if several are. A port
  * drops a service level that its SL-to-VL tables map to no lane.
  *
+ * A burst is bulk data between two endpoints, in both directions; each direction
+ * is a flow that begins when its sender calls. Flows share what they use fairly
+ * (tests/emu/fluid); messages do not meet them. Where a switch spreads messages,
+ * a flow has SESSION_PARTS parts, by queue pairs of their own, each of which
+ * keeps the path that it finds when it begins. What reaches a client before it
+ * calls counts for its call, if that is not too late.
+ *
  * If a client runs for longer than the stall limit in real time, the others no
  * longer wait for it until it waits again; it then continues at the session's
  * present time. A client that disconnects is gone. So a node that hangs or dies
@@ -37,7 +44,9 @@
 
 enum {
     SESSION_START_LIMITS = 5,
-    SESSION_DATA_MAX = 256, /* bytes of a message, without its pad */
+    SESSION_DATA_MAX = 256,  /* bytes of a message, without its pad */
+    SESSION_BURSTS_MAX = 16, /* that a client has at once */
+    SESSION_PARTS = 4,
     SESSION_PENDING_MAX = 16384, /* messages in flight from, or queued for, one
                                     client */
 };
@@ -99,13 +108,35 @@ int session_send (struct client *c, const struct session_header *header,
  */
 void session_wait (struct client *c, int64_t deadline);
 
+/* The client takes part in n bursts, until all of them have ended both ways, or
+ * the deadline; then `done` is called. From is its own end. What it receives is
+ * lost, or came at so many bits per second in the best contiguous three quarters.
+ * A burst from an end to itself is one flow. Return 0, or -1 with err: more than
+ * SESSION_BURSTS_MAX or none, not its own end, no such end, too few or many
+ * bytes.
+ */
+#define SESSION_BURST_MAX 1e12
+struct session_burst {
+    struct session_header header;
+    uint64_t bytes; /* in each direction */
+    bool strict;    /* without relaxed ordering */
+    bool lost;      /* set */
+    double bits;    /* set */
+};
+typedef void (*session_done_f) (void *owner, int64_t time,
+                                const struct session_burst *burst, size_t n);
+int session_bulk (struct client *c, const struct session_burst *burst, size_t n,
+                  int64_t deadline, session_done_f done, struct error *err);
+
 /* The traffic of one of the client's endpoints since the session began, at the
  * client's time: its own messages, each one packet with SESSION_HEADER bytes in
- * front, and the background's. In bytes; `waited` is in times of one byte.
+ * front, bulk data, loopbacks' too, and the background's. In bytes; `waited` is
+ * in times of one byte. Also the packets of bulk data that were sent again.
  */
 enum { SESSION_HEADER = 32 }; /* LRH, BTH, DETH, ICRC */
 struct session_count {
     double sent, received, sent_packets, received_packets, waited;
+    double sent_again, received_again;
 };
 void session_count (struct client *c, uint32_t endpoint,
                     struct session_count *count);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ibquery/local.h"
 
@@ -72,12 +73,20 @@ static int write_counters (const char *dir, struct client *c,
         if (put (dir, file, err, "%.0f\n", floor (value[i])) < 0)
             return -1;
     }
-    return 0;
+    return put (dir, "hw_counters/packet_seq_err", err, "%.0f\n",
+                floor (n.sent_again))
+                       < 0
+                   || put (dir, "hw_counters/out_of_sequence", err, "%.0f\n",
+                           floor (n.received_again))
+                          < 0
+               ? -1
+               : 0;
 }
 
-static int write_port (const char *dir, const struct fabric *f,
+static int write_port (const char *dir, const struct emu_model *m,
                        uint32_t endpoint, struct error *err)
 {
+    const struct fabric *f = model_fabric (m);
     const struct fabric_port *port = &f->port[f->endpoint[endpoint].port];
     const struct fabric_link *link = &f->link[port->link];
     uint64_t prefix = fabric_prefix (f, port);
@@ -90,14 +99,64 @@ static int write_port (const char *dir, const struct fabric *f,
                    || put (dir, "state", err, "4: ACTIVE\n") < 0
                    || put (dir, "phys_state", err, "5: LinkUp\n") < 0
                    || put (dir, "rate", err, "0 Gb/sec (%uX %s)\n",
-                           link->width, link->speed) < 0
+                           model_lanes (m, port->link), link->speed)
+                          < 0
                ? -1
                : 0;
 }
 
-int sysfs_write (const char *dir, const struct fabric *f, uint32_t host,
+static int put_pcie (const char *dir, const struct pcie_rate *now,
+                     const struct pcie_rate *most, struct error *err)
+{
+    const struct {
+        const char *name;
+        const struct pcie_rate *rate;
+    } of[] = { { "current", now }, { "max", most } };
+
+    for (size_t i = 0; i < 2; i++) {
+        char file[32];
+
+        snprintf (file, sizeof (file), "%s_link_speed", of[i].name);
+        if (put (dir, file, err, "%.1f GT/s PCIe\n", of[i].rate->mts / 1e3) < 0)
+            return -1;
+        snprintf (file, sizeof (file), "%s_link_width", of[i].name);
+        if (put (dir, file, err, "%u\n", of[i].rate->lanes) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The device of an adapter, in its slot. */
+static int write_pcie (const char *dir, unsigned int number,
+                       const struct adapter *a, struct error *err)
+{
+    char slot[PATH_MAX], device[PATH_MAX], link[PATH_MAX], to[64];
+
+    if (a->hidden)
+        return 0;
+    snprintf (to, sizeof (to), "../../pci/0000:00:%02x.0/0000:%02x:00.0",
+              number + 1, number + 0x10);
+    if (snprintf (slot, sizeof (slot), "%s/../pci/0000:00:%02x.0", dir,
+                  number + 1)
+            >= (int)sizeof (slot)
+        || snprintf (device, sizeof (device), "%s/0000:%02x:00.0", slot,
+                     number + 0x10)
+               >= (int)sizeof (device)
+        || snprintf (link, sizeof (link), "%s/mlx5_%u/device", dir, number)
+               >= (int)sizeof (link))
+        return error_world (err, "cannot write %s", dir);
+    if (put_pcie (slot, &a->now, &a->slot, err) < 0
+        || put_pcie (device, &a->now, &a->able, err) < 0)
+        return -1;
+    if (symlink (to, link) < 0 && errno != EEXIST)
+        return error_errno (err, "cannot write %s", link);
+    return 0;
+}
+
+int sysfs_write (const char *dir, const struct emu_model *m, uint32_t host,
                  struct client *c, struct error *err)
 {
+    const struct fabric *f = model_fabric (m);
     const struct fabric_host *h = &f->host[host];
     unsigned int device = 0;
 
@@ -109,11 +168,12 @@ int sysfs_write (const char *dir, const struct fabric *f, uint32_t host,
         device += i > h->first && f->port[f->endpoint[i - 1].port].node != node;
         snprintf (path, sizeof (path), "%s/mlx5_%u", dir, device);
         format_guid (f->node[node].guid, guid);
-        if (put (path, "node_guid", err, "%s\n", guid) < 0)
+        if (put (path, "node_guid", err, "%s\n", guid) < 0
+            || write_pcie (dir, device, model_adapter (m, i), err) < 0)
             return -1;
         snprintf (path, sizeof (path), "%s/mlx5_%u/ports/%u", dir, device,
                   port - f->node[node].first_port + 1);
-        if (write_port (path, f, i, err) < 0
+        if (write_port (path, m, i, err) < 0
             || write_counters (path, c, i, err) < 0)
             return -1;
     }

@@ -5,8 +5,12 @@
  * not change until it asks again. They count from the start of the session:
  * traffic of its messages and of the background, in virtual time; packets
  * include their headers, as in InfiniBand's counters; PortXmitWait is in times
- * of four bytes, while the host's link was held up (tests/emu/flood). There are
- * no other counters.
+ * of four bytes, while the host's link was held up (tests/emu/flood). Of the
+ * adapter's own counters there are those of repeated packets of bulk data. There
+ * are no other counters.
+ *
+ * An adapter's link "device" leads to its directory below DIR/../pci, and above
+ * that is the slot's; both have the rates of their link, unless they are hidden.
  */
 #ifndef EMU_SYSFS_H
 #define EMU_SYSFS_H
@@ -18,7 +22,7 @@
 /* Write the files of the client's host below `dir`, which is made if necessary.
  * Return 0, or -1 with err.
  */
-int sysfs_write (const char *dir, const struct fabric *f, uint32_t host,
+int sysfs_write (const char *dir, const struct emu_model *m, uint32_t host,
                  struct client *c, struct error *err);
 
 /* Remove the directory and its contents. */
