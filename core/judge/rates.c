@@ -18,16 +18,16 @@
 enum {
     KIND_MIN = 4,        /* ports of a kind, for their usual share to count */
     PAYLOAD_LEAST = 128, /* bytes of a PCIe packet */
-    BURSTS_ENOUGH = 4,   /* of a flow, for others' that pause to show */
-    RIVALS_MAX = 2,      /* switch links that are UNKNOWN by name, and */
-    RIVALS_PER = 50,     /* one more for so many that were filled */
+    RIVALS_MAX = 2,      /* switch links that are UNKNOWN by name */
 };
 
 #define SHARE_WARN .9  /* of what was expected */
 #define SHARE_OWN .93  /* of its own baseline */
+#define SHARE_ALIKE .1 /* of an earlier run: likewise */
 #define SHARE_SAME .05 /* rates that differ by less are the same */
 #define SHARE_USUAL .97
 #define SHARE_MOST 1.1
+#define CHANCE_MOST .02 /* links that others' flows hide so often by chance */
 #define OTHERS_LEAST .02 /* others' traffic that is none */
 #define ERROR_LEAST .01
 #define ERROR_MOST .1
@@ -75,7 +75,11 @@ struct rating {
     struct flow_way *way;
     double *rate, *fair; /* [nways] */
     struct carry *carry;
+    const struct baseline *base;
     size_t untold;
+    size_t loaded,
+        rivals; /* switch links: all; those that may be low by others'
+                              traffic */
     bool *told; /* [nlinks] a finding or untold */
 };
 
@@ -171,12 +175,14 @@ static void find_shares (struct rating *r, double (*flat)[2])
             continue;
         }
         for (int w = 0; w < 2; w++) {
+            struct rate_port *from = w ? b : a, *to = w ? a : b;
             double share = f->way[w].best / flat[i][w];
-            double *sent = w ? &b->share[0] : &a->share[0];
-            double *received = w ? &a->share[1] : &b->share[1];
 
-            *sent = fmax (*sent, share);
-            *received = fmax (*received, share);
+            /* what the partner limits tells nothing of this port */
+            if (flat[i][w] >= SHARE_WARN * from->nominal)
+                from->share[0] = fmax (from->share[0], share);
+            if (flat[i][w] >= SHARE_WARN * to->nominal)
+                to->share[1] = fmax (to->share[1], share);
         }
     }
 }
@@ -293,22 +299,24 @@ static size_t cables_of (const struct rating *r, uint32_t link)
 }
 
 /* The share of nominal that an arc carried in the baseline, at best; 0. */
-static void find_before (struct rating *r, const struct baseline *base)
+static void find_before (struct rating *r)
 {
-    for (size_t i = 0; base && i < base->nrates; i++) {
-        const struct baseline_rate *b = &base->rate[i];
+    for (size_t i = 0; r->base && i < r->base->nrates; i++) {
+        const struct baseline_rate *b = &r->base->rate[i];
         double share = fmin (b->bits / b->expected, SHARE_MOST);
 
         r->before[b->arc] = fmax (r->before[b->arc], share);
     }
 }
 
+/* known: by ports of its kind; else the baseline knows better, however low. */
 static void expect_arc (struct rating *r, uint32_t arc, double nominal,
-                        double usual, double doubt)
+                        double usual, bool known, double doubt)
 {
     double share = usual;
 
-    r->own[arc] = r->before[arc] >= SHARE_WARN * usual;
+    r->own[arc] = r->before[arc] > 0
+                  && (!known || r->before[arc] >= SHARE_WARN * usual);
     if (r->own[arc])
         share = r->before[arc];
     r->doubt[arc] = r->own[arc] ? 0 : doubt;
@@ -323,7 +331,7 @@ static void expect_arcs (struct rating *r)
         for (uint32_t way = 0; way < 2; way++)
             expect_arc (r, 2 * l + way,
                         double_known (r->net->link[l].rate * r->payload),
-                        r->top, 0);
+                        r->top, true, 0);
     for (size_t i = 0; i < r->nports; i++) {
         const struct rate_port *x = &r->port[i];
         const struct rate_kind *k = &r->kind[x->kind];
@@ -331,7 +339,7 @@ static void expect_arcs (struct rating *r)
         for (int way = 0; way < 2; way++)
             if (x->arc[way] != NETWORK_NONE)
                 expect_arc (r, x->arc[way], x->nominal, k->usual[way],
-                            k->known[way] ? 0 : x->doubt);
+                            k->known[way], k->known[way] ? 0 : x->doubt);
     }
 }
 
@@ -419,67 +427,8 @@ static struct carry *explain_flows (const struct rating *r)
 }
 
 /*
- * One link: its flows in each round
+ * Findings
  */
-
-struct arc_load {
-    double carried, offered;
-    size_t inputs;  /* links by which its flows come, at least 1 */
-    uint32_t least; /* bursts of one of them, where each was measured; or 0 */
-};
-
-static struct arc_load arc_load_of (const struct rating *r, size_t round,
-                                    size_t from, uint32_t arc)
-{
-    const struct csr *c = &r->flows.round[round];
-    struct arc_load load = { .least = UINT32_MAX };
-    uint32_t *input = xarray (c->n, sizeof (*input));
-
-    for (size_t i = 0; i < c->n; i++)
-        for (size_t k = c->start[i]; k < c->start[i + 1]; k++)
-            if (c->v[k] == arc) {
-                size_t same = 0;
-                uint32_t by = k > c->start[i] ? c->v[k - 1] : NETWORK_NONE;
-
-                while (same < load.inputs && input[same] != by)
-                    same++;
-                if (same == load.inputs)
-                    input[load.inputs++] = by;
-                if (isnan (r->rate[from + i])
-                    || way_of (r, from + i)->kept < load.least)
-                    load.least = isnan (r->rate[from + i])
-                                     ? 0
-                                     : way_of (r, from + i)->kept;
-                load.carried += r->rate[from + i];
-                load.offered += r->fair[from + i];
-            }
-    free (input);
-    return load;
-}
-
-/* Whether others' flows cannot be why an arc carried less. If as many of them as
- * fit to one round, each with its share of the inputs, do not fit to another, the
- * arc itself is slow.
- */
-static bool is_no_traffic (const struct rating *r, uint32_t arc)
-{
-    double bits = r->full_bits[arc], most = 0, least = HUGE_VAL;
-
-    for (size_t k = 0, from = 0; k < r->flows.nrounds;
-         from += r->flows.round[k++].n) {
-        struct arc_load load = arc_load_of (r, k, from, arc);
-        double inputs = (double)load.inputs;
-
-        if (load.inputs == 0 || load.least < BURSTS_ENOUGH || load.carried <= 0)
-            continue;
-        least
-            = fmin (least, inputs * (bits * (1 + r->error) / load.carried - 1));
-        if (load.carried < SHARE_OWN * load.offered)
-            most = fmax (most,
-                         inputs * (bits * (1 - r->error) / load.carried - 1));
-    }
-    return most > least + .25;
-}
 
 /* Flows over a link, in these directions. */
 struct link_flows {
@@ -515,10 +464,6 @@ static struct link_flows flows_over (const struct rating *r, uint32_t link,
         }
     return all;
 }
-
-/*
- * Findings
- */
 
 static const struct rate_port *port_at (const struct rating *r, uint32_t link)
 {
@@ -581,7 +526,9 @@ static struct low_link low_link_of (const struct rating *r, uint32_t link,
     if (low.port) {
         double middle = (low.rate + low.expected) / 2;
 
-        low.pcie = pcie_below (low.port) < SHARE_WARN * low.expected;
+        /* more than it lets through: it slowed down when it was idle */
+        low.pcie = pcie_below (low.port) < SHARE_WARN * low.expected
+                   && low.rate < SHARE_MOST * pcie_below (low.port);
         low.below = is_port_below (r, low.port);
         low.loop_slow = low.port->loopback > 0 && low.port->loopback < middle;
         low.loop_fast = low.port->loopback >= middle;
@@ -613,9 +560,37 @@ static bool is_excused (const struct rating *r, const struct low_link *low)
            && p->others_bits > (low->expected - low->rate) / 2;
 }
 
-static bool is_steady (const struct rating *r, const struct low_link *low)
+/* How many of the newest runs of the baseline, one after the other, saw as little. */
+static size_t runs_alike (const struct rating *r, const struct low_link *low)
 {
-    return flows_over (r, low->link, low->ways).worst > 1 - 2 * r->error;
+    double nominal = r->net->link[low->link].rate * r->payload
+                     * (double)cables_of (r, low->link);
+    size_t n = 0;
+
+    for (size_t i = 0; r->base && i < r->base->nrates; i++) {
+        const struct baseline_rate *b = &r->base->rate[i];
+
+        if (b->arc != low->arc)
+            continue;
+        if (fabs (low->rate - b->bits / b->expected * nominal)
+            > SHARE_ALIKE * low->rate)
+            break;
+        n++;
+    }
+    return n;
+}
+
+/* Whether others' flows, which fill as many links as are low now, would hardly have
+ * filled one of them in each of these runs, and now.
+ */
+static bool is_no_traffic (const struct rating *r, const struct low_link *low)
+{
+    double runs = 1 + (double)runs_alike (r, low);
+
+    return runs > 1
+           && (double)r->loaded
+                      * pow ((double)r->rivals / (double)r->loaded, runs)
+                  < CHANCE_MOST;
 }
 
 static enum verdict_status level_of (const struct rating *r,
@@ -633,8 +608,7 @@ static enum verdict_status level_of (const struct rating *r,
             level = VERDICT_WARN;
         return level;
     }
-    return is_steady (r, low) && is_no_traffic (r, low->arc) ? level
-                                                             : VERDICT_UNKNOWN;
+    return is_no_traffic (r, low) ? VERDICT_WARN : VERDICT_UNKNOWN;
 }
 
 static void add_rate_facts (struct rating *r, struct finding *f,
@@ -754,8 +728,11 @@ static int compare_low_links (const void *va, const void *vb)
     return x != y ? y - x : util_compare (a->share, b->share);
 }
 
+/* Judge what explains some flows; or only count, if it is a switch link that others'
+ * traffic explains as well.
+ */
 static void judge_low_links (struct rating *r, const struct carry_finding *c,
-                             size_t *rivals)
+                             bool count)
 {
     struct low_link *low = xarray (c->nlinks, sizeof (*low));
     uint32_t *link = xarray (c->nlinks, sizeof (*link));
@@ -774,14 +751,18 @@ static void judge_low_links (struct rating *r, const struct carry_finding *c,
         goto done;
     for (size_t i = 0; i < n; i++)
         if (is_excused (r, &low[i]) || cables_of (r, low[i].link) > 1) {
-            note_untold (r, c);
+            if (!count)
+                note_untold (r, c);
             goto done;
         }
     f = find_same_cause (r, link, n);
+    if (count) {
+        r->rivals += !f && !(low[0].port && n == 1);
+        goto done;
+    }
     level = level_of (r, &low[0], n == 1);
     if (!f && level == VERDICT_UNKNOWN
-        && (low[0].share >= RATES_FAIL || (*rivals)-- == 0)) {
-        *rivals += low[0].share < RATES_FAIL;
+        && (low[0].share >= RATES_FAIL || r->rivals > RIVALS_MAX)) {
         note_untold (r, c);
         goto done;
     }
@@ -913,10 +894,11 @@ static void judge_flows (struct rating *r)
 {
     double fill;
     size_t all, few = count_filled (r, &fill, &all);
-    size_t rivals = RIVALS_MAX + (all - few) / RIVALS_PER;
 
-    for (size_t i = 0; i < r->carry->nfindings; i++)
-        judge_low_links (r, &r->carry->finding[i], &rivals);
+    r->loaded = all > 0 ? all : 1;
+    for (int count = 1; count >= 0; count--)
+        for (size_t i = 0; i < r->carry->nfindings; i++)
+            judge_low_links (r, &r->carry->finding[i], count);
     find_lost (r);
     if (few > 0)
         verdict_limit (r->v, VERDICT_OK,
@@ -949,8 +931,7 @@ static int expect_nominal (struct rating *r, double (*flat)[2],
     return rc;
 }
 
-static int rate_links (struct rating *r, const struct baseline *base,
-                       struct error *err)
+static int rate_links (struct rating *r, struct error *err)
 {
     double (*flat)[2] = xarray (r->b->nflows, sizeof (*flat));
     int rc = -1;
@@ -960,7 +941,7 @@ static int rate_links (struct rating *r, const struct baseline *base,
         goto done;
     find_shares (r, flat);
     find_kinds (r);
-    find_before (r, base);
+    find_before (r);
     expect_arcs (r);
     if (expect_flows (r, flat, err) < 0)
         goto done;
@@ -986,6 +967,7 @@ int judge_rates (struct verdict *v, const struct pathset *ps,
         .ps = ps,
         .net = pathset_network (ps),
         .b = b,
+        .base = base,
         .arc_bits = xcalloc (narcs, sizeof (*r.arc_bits)),
         .full_bits = xcalloc (narcs, sizeof (*r.full_bits)),
         .before = xcalloc (narcs, sizeof (*r.before)),
@@ -997,7 +979,7 @@ int judge_rates (struct verdict *v, const struct pathset *ps,
 
     limit_left (&r);
     if (b->nflows > 0)
-        rc = rate_links (&r, base, err);
+        rc = rate_links (&r, err);
     carry_destroy (r.carry);
     flows_clear (&r.flows);
     free (r.port);

@@ -8,7 +8,7 @@
  * of its kind (same rate, MTU and path) in that direction: the median of their
  * best shares, if there are four; else that of all ports. A switch link has its
  * nominal rate, times the greatest usual share. Where the baseline knows an arc,
- * and it was not below 90 % of that then, its own best share takes the place of
+ * and it was not below 90 % of that then, or ports of its kind are fewer, its own best share takes the place of
  * the usual one.
  *
  * A flow is slow below 93 % of that. The fewest links that explain the slow flows
@@ -26,12 +26,13 @@
  *            what port or PCIe say
  *   nothing  (a limit counts them) if the port counted others' traffic of half of
  *            what lacks, or the judge's options name the link as busy
- *   UNKNOWN  a switch link, as others' flows that never pause look the same. Not if
- *            its bursts agree and no number of others' flows, each with as much as
- *            one of the links by which ours come, fits to all rounds of four
- *            bursts or more: then as above.
- *            Counters that show lanes, speed or errors decide it, too (corroborate).
- *            Above 75 %, or of more than a few such links, only a limit counts them
+ *   UNKNOWN  a switch link, as others' flows that never pause look the same. WARN if
+ *            the newest runs of the baseline, one after the other, saw as little,
+ *            within 10 %, and so many that chance hardly explains it: of n switch
+ *            links k are low now, and in r runs n (k / n)^r < .02. Counters that
+ *            show lanes, speed or errors decide it, too (corroborate). Above 75 %,
+ *            or if more than two are low, only a limit counts those that would be
+ *            UNKNOWN, and the list of rates has them
  *
  * If most ports of a kind are below 90 %, a limit says so, and they are compared
  * with that. A slot below its adapter is a limit, too.

@@ -25,9 +25,16 @@ static struct pathset *resolve (const char *const *name, size_t n, void *arg,
     uint32_t who[HOSTS];
 
     (void)arg;
-    (void)e;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         who[i] = (uint32_t)strtoul (name[i] + 1, NULL, 10) - 1;
+        for (size_t k = 0; k < i; k++)
+            if (who[k] == who[i])
+                who[i] = UINT32_MAX;
+        if (who[i] >= net->n) {
+            error_input (e, "no host %s", name[i]);
+            return NULL;
+        }
+    }
     return tablenet_pathset (net, who, n);
 }
 
