@@ -561,7 +561,19 @@ static const char *const fact_words[FACT_KINDS] = {
     [FACT_RATE_UNTOLD]
         = "the rate of {0 cable} could not be judged: others' traffic, or too "
           "few flows",
-    [FACT_RATE_PART] = "rates: {a}",
+    [FACT_RATE_FORBIDDEN] = "rates were not measured: this site does not allow it",
+    [FACT_RATE_TRANSPORT]
+        = "rates were not measured: bursts are not possible over this transport",
+    [FACT_RATE_SITE]
+        = "rates were measured of host links alone, as this site allows no more",
+    [FACT_RATE_TIME]
+        = "rates were measured of host links alone: the others would take too "
+          "long",
+    [FACT_RATE_SPREAD]
+        = "rates were measured of host links alone, as messages are spread "
+          "over the others",
+    [FACT_RATE_HOSTS] = "rates of some hosts were not measured: no bursts were "
+                        "possible with them",
     [FACT_ALONE]
         = "{0 port} not measured, alone in {0:its subnet|their subnets} of "
           "the job: {a}{0:|, ...}",

@@ -75,13 +75,13 @@ most="
     compare/pattern 919
     compare/series 2339
     compare/throughput 716
-    core/baseline 2329
+    core/baseline 2700
     core/check 678
-    core/judge 8800
+    core/judge 9500
     core/linear 3343
     core/paths 1518
     core/plan 4190
-    core/rate 3326
+    core/rate 4000
     core/samples 3281
     core/solve 1610
     ibquery 6560

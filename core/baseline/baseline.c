@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/rate/carry.h"
 #include "util/alloc.h"
 #include "util/map.h"
 #include "util/sort.h"
@@ -35,6 +36,7 @@ void baseline_destroy (struct baseline *b)
         free (b->crossed[l].v);
     free (b->crossed);
     free (b->flow_ns);
+    free (b->rate);
     free (b);
 }
 
@@ -165,6 +167,48 @@ static int compare_samples_pairs (const void *va, const void *vb)
     return util_compare (pair_key (x->a, x->b), pair_key (y->a, y->b));
 }
 
+void baseline_add_rate (struct baseline *b, const struct baseline_rate *rate)
+{
+    b->rate = xgrow (b->rate, b->nrates, sizeof (*b->rate));
+    b->rate[b->nrates++] = *rate;
+}
+
+int compare_baseline_rates (const void *va, const void *vb)
+{
+    const struct baseline_rate *x = va, *y = vb;
+
+    return x->arc != y->arc ? util_compare (x->arc, y->arc)
+                            : util_compare (y->audit, x->audit);
+}
+
+/* What arcs carried that were asked for as much as they may be able to: host
+ * links, and others that were at least half filled.
+ */
+static int add_rates (struct baseline *b, const struct bursts *bursts,
+                      int64_t audit, struct error *err)
+{
+    const struct link_info *link = pathset_network (b->ps)->link;
+    struct carry *c = bursts_carried (bursts, b->ps, err);
+
+    if (!c)
+        return -1;
+    for (uint32_t arc = 0; arc < 2 * b->nlinks; arc++) {
+        const struct carry_link *l = &c->link[arc_link (arc)];
+        double bits = l->carried[arc % 2], offered = l->offered[arc % 2];
+
+        if (bits <= 0 || offered <= 0
+            || (link[arc_link (arc)].kind == LINK_SWITCH
+                && offered < link[arc_link (arc)].rate / 2))
+            continue;
+        baseline_add_rate (b, &(struct baseline_rate){ audit, arc, (float)bits,
+                                                       (float)offered });
+    }
+    carry_destroy (c);
+    if (b->nrates > 0)
+        qsort (b->rate, b->nrates, sizeof (*b->rate), compare_baseline_rates);
+    return 0;
+}
+
 int baseline_add (struct baseline *b, const struct samples *s, int64_t audit,
                   struct error *err)
 {
@@ -205,6 +249,8 @@ int baseline_add (struct baseline *b, const struct samples *s, int64_t audit,
         b->row[b->nrows++] = row;
         i += o.v[i].oneway;
     }
+    if (rc == 0 && s->bursts)
+        rc = add_rates (b, s->bursts, audit, err);
     observe_loopbacks (s, ends, time);
     for (uint32_t i = 0; i < ends && rc == 0; i++)
         if (!isnan (time[i].ns) && measured[i])
@@ -446,6 +492,10 @@ void baseline_reset (struct baseline *b, const int64_t *before)
                    &loopbacks);
     b->nrows = rows;
     b->nloopbacks = loopbacks;
+    for (size_t i = rows = 0; i < b->nrates; i++)
+        if (b->rate[i].audit >= before[arc_link (b->rate[i].arc)])
+            b->rate[rows++] = b->rate[i];
+    b->nrates = rows;
     for (uint32_t l = 0; l < b->nlinks; l++) {
         struct baseline_walk w = baseline_walk (b, l);
         uint8_t *old = b->crossed[l].v;
@@ -680,8 +730,35 @@ static struct baseline_row *move_rows (const struct merger *m)
     return row;
 }
 
+/* The newest n rates of each arc of both; of one audit that of the newer. */
+static void merge_rates (struct baseline *to, const struct merger *m, size_t n)
+{
+    const struct baseline *of[2] = { m->of[0], m->of[1] };
+    size_t at[2] = { 0 }, same = 0;
+
+    while (at[0] < of[0]->nrates || at[1] < of[1]->nrates) {
+        const struct baseline_rate *next[2] = { NULL }, *last, *rate;
+        int k;
+
+        for (k = 0; k < 2; k++)
+            if (at[k] < of[k]->nrates)
+                next[k] = &of[k]->rate[at[k]];
+        k = !next[0]
+            || (next[1] && compare_baseline_rates (next[1], next[0]) < 0);
+        rate = next[k];
+        at[k]++;
+        last = to->nrates > 0 ? &to->rate[to->nrates - 1] : NULL;
+        if (!last || last->arc != rate->arc)
+            same = 0;
+        else if (rate->audit > 0 && last->audit == rate->audit)
+            continue;
+        if (n == 0 || same++ < n)
+            baseline_add_rate (to, rate);
+    }
+}
+
 static struct baseline *put_together (const struct merger *m,
-                                      struct pathset *ps)
+                                      struct pathset *ps, size_t n)
 {
     struct baseline *b = baseline_create (ps);
     uint32_t *number[2];
@@ -692,6 +769,7 @@ static struct baseline *put_together (const struct merger *m,
     for (size_t i = 0; i < m->nparts; i++)
         add_part_run (b, m, &m->part[i], number[m->part[i].k]);
     b->row = move_rows (m);
+    merge_rates (b, m, n);
     for (uint32_t l = 0; l < b->nlinks; l++) {
         struct merge_walk w = merge_walk (m, l);
         struct baseline_crossings *c = &b->crossed[l];
@@ -729,7 +807,7 @@ struct baseline *baseline_merge (struct baseline *newer,
     number_rows (&m, keep);
     free (keep);
     ps = resolve (name, find_names (&m, name), arg, err);
-    b = ps ? put_together (&m, ps) : NULL;
+    b = ps ? put_together (&m, ps, n) : NULL;
     for (int k = 0; k < 2; k++) {
         free (m.number[k]);
         baseline_destroy (m.of[k]);

@@ -53,6 +53,13 @@ struct baseline_loopback {
     struct loopback_time time;
 };
 
+struct baseline_rate {    /* of an arc in a run with bursts (core/rate/carry) */
+    int64_t audit;        /* that run's */
+    uint32_t arc;         /* of the network */
+    float bits, expected; /* what it carried at most, and what was offered then,
+                              by nominal rates */
+};
+
 struct baseline_run {
     int64_t audit;   /* of a ledger; 0: of none */
     uint64_t level, rc, spread; /* as of samples */
@@ -73,6 +80,8 @@ struct baseline {
     size_t nlinks;    /* all of the network */
     double *flow_ns;  /* NAN: lost */
     size_t nflows;
+    struct baseline_rate *rate; /* by arcs, of each the newest first */
+    size_t nrates;
     int64_t open;     /* audits from this one on had no result yet when the
                          newest run was added; 0: all had */
 };
@@ -131,6 +140,12 @@ bool baseline_next (struct baseline_walk *w);
 /* Say that a row crosses a link, as no later one does so far. */
 void baseline_cross (struct baseline *b, uint32_t link, uint32_t row);
 
+/* Append a rate; baseline_add does it for what the samples' bursts carried. The
+ * order: by arcs, of each the newest audit first.
+ */
+void baseline_add_rate (struct baseline *b, const struct baseline_rate *rate);
+int compare_baseline_rates (const void *va, const void *vb);
+
 /* How many rows cross each link, [nlinks]; the caller frees it. */
 uint32_t *baseline_times (const struct baseline *b);
 
@@ -148,6 +163,7 @@ int baseline_combine (const struct baseline *b, const struct pathset *on,
  * by network number, and of none; 0: it was not reset. Rows that cross such a
  * link go, loopbacks of a host end, and, where any cable between switches was
  * reset, all flows of that time, since any of them may have crossed it.
+ * Rates of such links go, too.
  */
 void baseline_reset (struct baseline *b, const int64_t *before);
 
@@ -157,7 +173,8 @@ void baseline_reset (struct baseline *b, const int64_t *before);
  * top, then those of none. Of each link the newest n runs that cross it are
  * kept (0: all), with all their rows over it: a plan has few more rows than
  * separate its links. Runs whose messages were spread on another service level
- * or transport than the newest's are left out. NULL with err.
+ * or transport than the newest's are left out. Of each arc the newest n rates are
+ * kept. NULL with err.
  */
 struct baseline *baseline_merge (struct baseline *newer,
                                  struct baseline *older, size_t n,

@@ -20,6 +20,7 @@
  *   FLOWS        ns above the RTT plus FLOW_ZERO, FLOW_LOST
  *   NAMES        of endpoints: where each begins among the letters, and one more
  *   LETTERS      of names
+ *   RATES        audit, arc, bits, expected; by arcs. Missing in older files
  *
  * Which links a row crosses follows from its ends and the fabric. To read what
  * is close to a job is a search from its links over crossings, and from rows over
@@ -41,27 +42,47 @@
 #include "util/sort.h"
 
 #define MAGIC "pmmbase\n"
+#define BITS_MAX 1e15
 
-enum { RUNS, ROWS, LENGTHS, STARTS, CROSSINGS, LOOPBACKS, FLOW_STARTS, FLOWS,
-       NAMES, LETTERS, SECTIONS };
+enum {
+    RUNS,
+    ROWS,
+    LENGTHS,
+    STARTS,
+    CROSSINGS,
+    LOOPBACKS,
+    FLOW_STARTS,
+    FLOWS,
+    NAMES,
+    LETTERS,
+    RATES,
+    SECTIONS
+};
 
 enum {
     FORMAT = 2,
     HEAD_BYTES = 8 + 4 * 4 + PLAN_FABRIC + 8,
     ENTRY_BYTES = 24, /* of a section, in the head */
     SECTIONS_MAX = 64,
-    RUN_BYTES = 28, ROW_BYTES = 27, START_BYTES = 4, LOOPBACK_BYTES = 10,
-    FLOW_BYTES = 2, NAME_BYTES = 4,
-    FLOW_ZERO = 1 << 14, FLOW_LOST = UINT16_MAX,
+    RUN_BYTES = 28,
+    ROW_BYTES = 27,
+    START_BYTES = 4,
+    LOOPBACK_BYTES = 10,
+    FLOW_BYTES = 2,
+    NAME_BYTES = 4,
+    RATE_BYTES = 20,
+    FLOW_ZERO = 1 << 14,
+    FLOW_LOST = UINT16_MAX,
     NAME_MAX_BYTES = 256,
-    TIGHT = 1, WAYS = 2, /* flags of a row */
+    TIGHT = 1,
+    WAYS = 2, /* flags of a row */
     FILE_BYTES_MAX = 1 << 30,
     BLOCK_BYTES = 4096, /* that are read or written together */
 };
 
 static const size_t record_bytes[SECTIONS] = {
-    RUN_BYTES, ROW_BYTES, 1, START_BYTES, 1, LOOPBACK_BYTES, START_BYTES,
-    FLOW_BYTES, NAME_BYTES, 1,
+    RUN_BYTES,  ROW_BYTES,  1, START_BYTES, 1, LOOPBACK_BYTES, START_BYTES,
+    FLOW_BYTES, NAME_BYTES, 1, RATE_BYTES,
 };
 
 /*
@@ -266,14 +287,32 @@ static void put_letters (struct writer *w)
                       strlen (baseline_end_name (w->b, i)));
 }
 
+static void put_rates (struct writer *w)
+{
+    for (size_t i = 0; i < w->b->nrates; i++) {
+        const struct baseline_rate *rate = &w->b->rate[i];
+        uint8_t *at = writer_record (w, RATE_BYTES);
+
+        put_bytes (&at, (uint64_t)rate->audit, 8);
+        put_bytes (&at, rate->arc, 4);
+        put_float (&at, rate->bits, 4);
+        put_float (&at, rate->expected, 4);
+    }
+}
+
 static void put_head (struct writer *w)
 {
     const struct baseline *b = w->b;
     const struct network *net = pathset_network (b->ps);
     size_t n[SECTIONS] = {
-        [RUNS] = b->nruns, [ROWS] = b->nrows, [LENGTHS] = b->nrows,
-        [STARTS] = b->nlinks + 1, [LOOPBACKS] = b->nloopbacks,
-        [FLOWS] = count_flows (b), [NAMES] = pathset_size (b->ps) + 1,
+        [RUNS] = b->nruns,
+        [ROWS] = b->nrows,
+        [LENGTHS] = b->nrows,
+        [STARTS] = b->nlinks + 1,
+        [LOOPBACKS] = b->nloopbacks,
+        [FLOWS] = count_flows (b),
+        [NAMES] = pathset_size (b->ps) + 1,
+        [RATES] = b->nrates,
     };
     uint64_t offset = HEAD_BYTES + SECTIONS * ENTRY_BYTES;
     char fabric[PLAN_FABRIC] = "";
@@ -303,8 +342,9 @@ static void put_head (struct writer *w)
 int baseline_write (const struct baseline *b, FILE *fp, struct error *err)
 {
     static void (*const section[SECTIONS]) (struct writer *) = {
-        put_runs, put_rows, put_lengths, put_starts, put_crossings,
-        put_loopbacks, put_flow_starts, put_flows, put_names, put_letters,
+        put_runs,      put_rows,      put_lengths,     put_starts,
+        put_crossings, put_loopbacks, put_flow_starts, put_flows,
+        put_names,     put_letters,   put_rates,
     };
     struct writer w = { .b = b, .fp = fp };
 
@@ -458,6 +498,8 @@ static int read_baseline_head (struct source *r, const struct network *net)
         r->section[kind].offset = offset;
         r->section[kind].n = n;
     }
+    if (r->section[RATES].bytes == 0)
+        r->section[RATES].bytes = RATE_BYTES;
     for (int k = 0; k < SECTIONS; k++)
         if (r->section[k].bytes == 0)
             return damaged (r, "a section lacks");
@@ -852,6 +894,36 @@ static int read_runs (struct source *r, struct baseline *b, const uint32_t *row,
     return rc;
 }
 
+/* Read what arcs carried: all, or of links [n], ascending. */
+static int read_baseline_rates (struct source *r, struct baseline *b,
+                                const uint32_t *link, size_t n)
+{
+    struct baseline_rate last = { 0 };
+
+    for (size_t i = 0, k = 0; i < r->section[RATES].n; i++) {
+        const uint8_t *at = read_records (r, RATES, i, 1);
+        struct baseline_rate rate;
+
+        if (!at)
+            return -1;
+        rate.audit = (int64_t)take_bytes (&at, 8);
+        rate.arc = (uint32_t)take_bytes (&at, 4);
+        rate.bits = (float)take_float (&at, 4);
+        rate.expected = (float)take_float (&at, 4);
+        if (rate.audit < 0 || rate.arc >= 2 * b->nlinks
+            || !(rate.bits > 0 && rate.bits < BITS_MAX)
+            || !(rate.expected > 0 && rate.expected < BITS_MAX)
+            || (i > 0 && compare_baseline_rates (&last, &rate) > 0))
+            return damaged (r, "a rate");
+        last = rate;
+        while (k < n && link[k] < arc_link (rate.arc))
+            k++;
+        if (!link || (k < n && link[k] == arc_link (rate.arc)))
+            baseline_add_rate (b, &rate);
+    }
+    return 0;
+}
+
 static char *read_name (struct source *r, size_t end)
 {
     const uint8_t *letters;
@@ -936,7 +1008,7 @@ static struct baseline *read_baseline_parts (struct source *r,
     const uint32_t *link = NULL;
     struct baseline *b = NULL;
     uint32_t *row = NULL;
-    size_t n, m;
+    size_t n, m = 0;
 
     if (read_baseline_head (r, net) < 0
         || !(r->length = read_records (r, LENGTHS, 0, n = r->section[ROWS].n))
@@ -954,6 +1026,7 @@ static struct baseline *read_baseline_parts (struct source *r,
     b->row = xarray (n, sizeof (*b->row));
     if (read_runs (r, b, row, n) < 0
         || (job ? cross_links (r, b) : read_crossings (r, b)) < 0
+        || read_baseline_rates (r, b, link, m) < 0
         || number_used_ends (r, b) < 0) {
         baseline_destroy (b);
         b = NULL;

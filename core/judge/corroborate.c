@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
 #include "core/judge/judge.h"
+#include "core/judge/rates.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -79,6 +80,10 @@ static void corroborate_one (struct verdict *v, struct finding *f,
         }
         if (f->basis == BASIS_SLOW && order[i] == SIGN_COUNTER)
             f->level = VERDICT_FAIL;
+        if (f->basis == BASIS_RATE)
+            f->level = f->rate_bits < RATES_FAIL * f->rate_expected_bits
+                           ? VERDICT_FAIL
+                           : VERDICT_WARN;
         break;
     }
     if (all & 1U << SIGN_WAIT && f->level == VERDICT_FAIL) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/judge/mixture.h"
+#include "core/judge/rates.h"
 #include "core/paths/multipath.h"
 #include "util/alloc.h"
 #include "util/sort.h"
@@ -75,13 +76,17 @@ static int judge_links (struct judgement *j, const struct plan *plan,
         || judge_delays (j, err) < 0)
         return -1;
     find_cages (j);
+    return 0;
+}
+
+static void sort_findings (struct verdict *v)
+{
     if (v->nfindings > 0)
         qsort (v->finding, v->nfindings, sizeof (*v->finding),
                compare_findings);
     for (size_t i = 0; i < v->nfindings; i++)
         if (v->finding[i].level > v->status)
             v->status = v->finding[i].level;
-    return 0;
 }
 
 int judge_view_make (struct judge_view *view, struct pathset *ps,
@@ -158,6 +163,11 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
         note_limit (&j, FACT (NOTHING));
     else if (judge_links (&j, plan, err) < 0)
         goto error;
+    if (samples->bursts
+        && judge_rates (j.verdict, j.ps, samples->bursts, baseline, j.opts, err)
+               < 0)
+        goto error;
+    sort_findings (j.verdict);
     analysis_clear (&j);
     judge_view_clear (&view);
     free (same.sample);

@@ -49,6 +49,8 @@
  * of a pair cross: host ends, and cables without others beside them. A cable
  * that only some flows cross is found by their share (judge/mixture).
  *
+ * What links carried in bursts, where these were measured: judge/rates.
+ *
  * Sources: generalised least squares, A. C. Aitken 1935; forward selection by
  * orthogonal least squares, Chen, Billings, Luo 1989; least of n exponentials,
  * A. Renyi 1953.
@@ -166,6 +168,8 @@ void suspicions_clear (struct suspicions *s);
  *            above the judge's thresholds for a FAIL. So does one that delays
  *            messages, if it counts errors. Suspects that have a sign come
  *            first; none is removed.
+ *            A switch link that carries less than expected and is UNKNOWN for
+ *            others' traffic is judged by its rate, if it has one of these.
  *   wait     messages waited at a port of the link while it was measured
  *            (PortXmitWait grew), or it leads to a port that was full. Others'
  *            traffic may be the reason, so a FAIL becomes UNKNOWN.

@@ -117,12 +117,17 @@ enum fact_kind {
     FACT_RATE_LOST,     /* bursts lost, of all */
 
     /* limits */
-    FACT_RATE_SLOT,    /* lanes, GT/s, usable bits, those of the port: a slot that
+    FACT_RATE_SLOT,  /* lanes, GT/s, usable bits, those of the port: a slot that
                           is slower than the adapter; name: hosts */
-    FACT_RATE_ALIKE,   /* hosts, rate, expected; name: what they share */
-    FACT_RATE_FILLED,  /* cables, share at most, of all */
-    FACT_RATE_UNTOLD,  /* cables that others' traffic, or too few flows, hide */
-    FACT_RATE_PART,    /* name: what was not measured, and why */
+    FACT_RATE_ALIKE, /* hosts, rate, expected; name: what they share */
+    FACT_RATE_FILLED, /* cables, share at most, of all */
+    FACT_RATE_UNTOLD, /* cables that others' traffic, or too few flows, hide */
+    FACT_RATE_FORBIDDEN, /* what was not measured, and why: as of bursts.h */
+    FACT_RATE_TRANSPORT,
+    FACT_RATE_SITE,
+    FACT_RATE_TIME,
+    FACT_RATE_SPREAD,
+    FACT_RATE_HOSTS,
     FACT_ALONE,        /* ports; name: the first */
     FACT_SILENT_NODES, /* nodes; name: their list */
     FACT_INCOMPLETE,

@@ -317,6 +317,48 @@ int flows_lay_out (struct flows *f, const struct pathset *ps,
     return 0;
 }
 
+int flows_of_bursts (struct flows *f, struct flow_way **way, size_t *n,
+                     const struct pathset *ps, const struct bursts *b,
+                     struct error *err)
+{
+    uint64_t *key = xarray (b->nflows, sizeof (*key));
+    int rc = sort_burst_flows (b, ps, key, err);
+
+    *n = 0;
+    *way = xarray (2 * b->nflows, sizeof (**way));
+    *f = (struct flows){ .round = xcalloc (b->nflows, sizeof (*f->round)) };
+    for (size_t i = 0, end; i < b->nflows && rc == 0; i = end) {
+        struct csr *c = &f->round[f->nrounds++];
+
+        for (end = i; end < b->nflows && key[end] >> 32 == key[i] >> 32;)
+            end++;
+        c->start = xcalloc (2 * (end - i) + 1, sizeof (*c->start));
+        c->v = xarray (2 * (end - i) * PATH_MAX_HOPS, sizeof (*c->v));
+        for (size_t k = 2 * i; k < 2 * end && rc == 0; k++) {
+            uint32_t number = (uint32_t)key[k / 2];
+            uint32_t from = b->flow[number].a, to = b->flow[number].b;
+            int hops;
+
+            if (from == to)
+                continue;
+            hops
+                = k % 2
+                      ? pathset_walk (ps, to, from, c->v + c->start[c->n], err)
+                      : pathset_walk (ps, from, to, c->v + c->start[c->n], err);
+            if (hops < 0) {
+                rc = -1;
+                break;
+            }
+            c->start[c->n + 1] = c->start[c->n] + (size_t)hops;
+            c->n++;
+            (*way)[(*n)++] = (struct flow_way){ number, k % 2 };
+        }
+        c->v = xrealloc (c->v, c->start[c->n] + 1, sizeof (*c->v));
+    }
+    free (key);
+    return rc;
+}
+
 /* Fair rates of the flows, each round by itself. */
 static void share (const struct flows *f, const double *link_rate,
                    size_t nlinks, double *rate)
@@ -346,18 +388,15 @@ int carry_simulate (const struct pathset *ps, const struct plan *plan,
 struct slow_by {
     size_t flow;
     uint32_t link;
+    uint8_t ways;
 };
 
 struct judging {
     const struct network *net;
-    double much;
-    size_t n;                /* flows */
-    double *nominal;         /* [nlinks] */
-    const double *rate;      /* [n] measured */
-    double *fair;            /* [n] by nominal rates */
-    double *sum;             /* [2 * nlinks] in one round */
+    const struct carry_flows *of;
+    double *sum; /* [2 * nlinks] in one round; the most of a flow */
+    double *most;
     double *through;         /* [nswitches] in one round */
-    double floor;            /* share below which a flow is slow */
     struct slow_by *suspect; /* of the slow flows, by flow */
     size_t nsuspects;
     size_t *explains;        /* [nlinks] flows */
@@ -369,10 +408,13 @@ static void sum_round (struct judging *w, const struct csr *arcs,
                        const double *v)
 {
     for (size_t k = 0; k < arcs->start[arcs->n]; k++)
-        w->sum[arcs->v[k]] = 0;
+        w->sum[arcs->v[k]] = w->most[arcs->v[k]] = 0;
     for (size_t i = 0; i < arcs->n; i++)
-        for (size_t k = arcs->start[i]; k < arcs->start[i + 1]; k++)
+        for (size_t k = arcs->start[i]; k < arcs->start[i + 1] && !isnan (v[i]);
+             k++) {
             w->sum[arcs->v[k]] += v[i];
+            w->most[arcs->v[k]] = fmax (w->most[arcs->v[k]], v[i]);
+        }
 }
 
 /* A flow that passes a switch, in both directions, crosses four arcs at it, so
@@ -398,7 +440,7 @@ static void find_most (struct judging *w, const struct csr *arcs, size_t from)
 {
     size_t narcs = arcs->start[arcs->n];
 
-    sum_round (w, arcs, w->rate + from);
+    sum_round (w, arcs, w->of->rate + from);
     memset (w->through, 0, w->net->nswitches * sizeof (*w->through));
     for (size_t k = 0; k < narcs; k++) {
         uint32_t x = arcs->v[k];
@@ -414,71 +456,63 @@ static void find_most (struct judging *w, const struct csr *arcs, size_t from)
         }
         w->sum[x] = 0;
     }
-    sum_round (w, arcs, w->fair + from);
+    sum_round (w, arcs, w->of->fair + from);
     for (size_t k = 0; k < narcs; k++) {
         uint32_t x = arcs->v[k];
-        double *offered = &w->out->link[arc_link (x)].offered[x % 2];
+        struct carry_link *l = &w->out->link[arc_link (x)];
 
-        if (*offered == 0)
-            *offered = w->sum[x];
+        if (l->offered[x % 2] == 0)
+            l->offered[x % 2] = w->sum[x];
+        l->asked[x % 2] = fmax (l->asked[x % 2], w->sum[x]);
     }
 }
 
-static void find_usual_rate (struct judging *w, bool known)
+/* Once per link, with the directions. */
+static void add_flow_suspect (struct judging *w, size_t flow, uint32_t arc)
 {
-    double *shares = xarray (w->n, sizeof (*shares));
-    size_t n = 0;
+    uint8_t way = (uint8_t)(1 << arc % 2);
 
-    for (size_t i = 0; i < w->n; i++)
-        if (!isnan (w->rate[i]))
-            shares[n++] = w->rate[i] / w->fair[i];
-    w->out->flows = n;
-    w->out->lost = w->n - n;
-    w->out->usual = n > 0 ? stats_median (shares, n) : NAN;
-    w->floor = w->out->usual;
-    if (known)
-        w->floor = n < CARRY_USUAL_MIN ? 1 : fmin (1, w->floor);
-    w->floor *= 1 - w->much;
-    free (shares);
-}
-
-/* Once per link, in either direction. */
-static void add_flow_suspect (struct judging *w, size_t flow, uint32_t link)
-{
     for (size_t i = w->nsuspects; i-- > 0 && w->suspect[i].flow == flow;)
-        if (w->suspect[i].link == link)
+        if (w->suspect[i].link == arc_link (arc)) {
+            w->suspect[i].ways |= way;
             return;
+        }
     w->suspect = xgrow (w->suspect, w->nsuspects, sizeof (*w->suspect));
-    w->suspect[w->nsuspects++] = (struct slow_by){ flow, link };
+    w->suspect[w->nsuspects++] = (struct slow_by){ flow, arc_link (arc), way };
 }
 
 static void find_suspects (struct judging *w, const struct csr *arcs,
                            size_t from)
 {
-    sum_round (w, arcs, w->rate + from);
+    const struct carry_flows *of = w->of;
+
+    sum_round (w, arcs, of->rate + from);
     for (size_t i = 0; i < arcs->n; i++) {
         size_t before = w->nsuspects, flow = from + i;
+        double rate = of->rate[flow];
 
-        if (isnan (w->rate[flow]) || w->rate[flow] >= w->floor * w->fair[flow])
+        if (isnan (rate) || rate >= of->floor * of->fair[flow])
             continue;
         w->out->slow++;
         for (size_t k = arcs->start[i]; k < arcs->start[i + 1]; k++) {
             uint32_t x = arcs->v[k];
             double most = w->out->link[x / 2].carried[x % 2];
 
-            if (w->sum[x] >= most * (1 - w->much)
-                && most < w->floor * w->nominal[x / 2])
-                add_flow_suspect (w, flow, x / 2);
+            if (w->sum[x] >= most * (1 - of->same)
+                && most < of->floor * of->arc_bits[x]
+                && rate >= w->most[x] * (1 - of->same))
+                add_flow_suspect (w, flow, x);
         }
         w->out->unexplained += w->nsuspects == before;
     }
 }
 
-/* The link that explains the most flows; on a tie, the one that carried the
- * smallest share of its rate.
+/* The link that explains the most flows; on a tie a host's, then the one that
+ * carried the smallest share of its rate.
  */
 static uint32_t best_link (struct judging *w)
 {
+    const struct link_info *info = w->net->link;
     uint32_t best = 0;
     double least = HUGE_VAL;
 
@@ -488,10 +522,14 @@ static uint32_t best_link (struct judging *w)
     for (size_t i = 0; i < w->nsuspects; i++) {
         uint32_t l = w->suspect[i].link;
         const struct carry_link *c = &w->out->link[l];
-        double part = fmax (c->carried[0], c->carried[1]) / w->nominal[l];
+        double part
+            = fmax (c->carried[0], c->carried[1])
+              / fmax (w->of->arc_bits[2 * l], w->of->arc_bits[2 * l + 1]);
 
         if (i == 0 || w->explains[l] > w->explains[best]
-            || (w->explains[l] == w->explains[best] && part < least)) {
+            || (w->explains[l] == w->explains[best]
+                && (info[l].kind != info[best].kind ? info[l].kind == LINK_HOST
+                                                    : part < least))) {
             best = l;
             least = part;
         }
@@ -507,6 +545,7 @@ static void add_carry_finding (struct judging *w, uint32_t link)
     struct carry *out = w->out;
     struct carry_finding *f = &out->finding[out->nfindings++];
     size_t *common = xcalloc (out->nlinks, sizeof (*common));
+    uint8_t *ways = xcalloc (out->nlinks, 1);
     size_t kept = 0;
 
     *f = (struct carry_finding){ .flows = w->explains[link] };
@@ -517,10 +556,12 @@ static void add_carry_finding (struct judging *w, uint32_t link)
         for (from = i; i < w->nsuspects && w->suspect[i].flow == flow; i++)
             has = has || w->suspect[i].link == link;
         if (has)
-            f->share += w->rate[flow] / w->fair[flow];
+            f->share += w->of->rate[flow] / w->of->fair[flow];
         for (size_t k = from; k < i; k++)
-            if (has)
+            if (has) {
                 common[w->suspect[k].link]++;
+                ways[w->suspect[k].link] |= w->suspect[k].ways;
+            }
             else
                 w->suspect[kept++] = w->suspect[k];
     }
@@ -529,52 +570,40 @@ static void add_carry_finding (struct judging *w, uint32_t link)
     for (size_t l = 0; l < out->nlinks; l++)
         if (common[l] == f->flows && w->explains[l] == f->flows) {
             f->link = xgrow (f->link, f->nlinks, sizeof (*f->link));
+            f->ways = xgrow (f->ways, f->nlinks, sizeof (*f->ways));
+            f->ways[f->nlinks] = ways[l];
             f->link[f->nlinks++] = l;
         }
     free (common);
+    free (ways);
 }
 
 void carry_destroy (struct carry *c)
 {
     if (!c)
         return;
-    for (size_t i = 0; i < c->nfindings; i++)
+    for (size_t i = 0; i < c->nfindings; i++) {
         free (c->finding[i].link);
+        free (c->finding[i].ways);
+    }
     free (c->finding);
     free (c->link);
     free (c->through);
     free (c);
 }
 
-static void judge_rates (struct judging *w, const struct flows *f, bool known)
+struct carry *carry_explain (const struct network *net,
+                             const struct carry_flows *of)
 {
     void (*const steps[]) (struct judging *w, const struct csr *arcs,
                            size_t from) = { find_most, find_suspects };
-
-    share (f, w->nominal, w->net->nlinks, w->fair);
-    find_usual_rate (w, known);
-    for (int k = 0; k < 2; k++)
-        for (size_t r = 0, from = 0; r < f->nrounds; from += f->round[r++].n)
-            steps[k] (w, &f->round[r], from);
-    while (w->nsuspects > 0 && w->out->nfindings < CARRY_FINDINGS_MAX)
-        add_carry_finding (w, best_link (w));
-}
-
-struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
-                          const double *rate, double much, struct error *err)
-{
-    const struct network *net = pathset_network (ps);
-    size_t n = plan_probes (plan);
+    const struct flows *f = of->flows;
     struct carry *out = xcalloc (1, sizeof (*out));
-    struct flows f;
     struct judging w = {
         .net = net,
-        .much = much,
-        .n = n,
-        .nominal = across_rates (ps),
-        .rate = rate,
-        .fair = xarray (n, sizeof (*w.fair)),
+        .of = of,
         .sum = xarray (2 * net->nlinks, sizeof (*w.sum)),
+        .most = xarray (2 * net->nlinks, sizeof (*w.most)),
         .through = xarray (net->nswitches, sizeof (*w.through)),
         .explains = xarray (net->nlinks, sizeof (*w.explains)),
         .out = out,
@@ -585,19 +614,99 @@ struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
         .link = xcalloc (net->nlinks, sizeof (*out->link)),
         .through = xcalloc (net->nswitches, sizeof (*out->through)),
         .finding = xcalloc (CARRY_FINDINGS_MAX, sizeof (*out->finding)),
+        .usual = NAN,
     };
-    if (flows_lay_out (&f, ps, plan, rate, err) == 0)
-        judge_rates (&w, &f, across_known (ps));
-    else {
-        carry_destroy (out);
-        out = NULL;
-    }
-    flows_clear (&f);
-    free (w.nominal);
-    free (w.fair);
+    for (int k = 0; k < 2; k++)
+        for (size_t r = 0, from = 0; r < f->nrounds; from += f->round[r++].n)
+            steps[k](&w, &f->round[r], from);
+    while (w.nsuspects > 0 && out->nfindings < CARRY_FINDINGS_MAX)
+        add_carry_finding (&w, best_link (&w));
     free (w.sum);
+    free (w.most);
     free (w.through);
     free (w.explains);
     free (w.suspect);
+    return out;
+}
+
+/* The median of the flows' rate over their fair share, of the n measured ones. */
+static double find_usual_rate (const struct carry_flows *of, size_t flows,
+                               size_t *n)
+{
+    double *shares = xarray (flows, sizeof (*shares)), usual;
+
+    *n = 0;
+    for (size_t i = 0; i < flows; i++)
+        if (!isnan (of->rate[i]))
+            shares[(*n)++] = of->rate[i] / of->fair[i];
+    usual = *n > 0 ? stats_median (shares, *n) : NAN;
+    free (shares);
+    return usual;
+}
+
+struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
+                          const double *rate, double much, struct error *err)
+{
+    const struct network *net = pathset_network (ps);
+    size_t n = plan_probes (plan), measured;
+    double *nominal = across_rates (ps), *fair = xarray (n, sizeof (*fair));
+    double *arc_bits = xarray (2 * net->nlinks, sizeof (*arc_bits)), usual;
+    struct carry *out = NULL;
+    struct flows f;
+    struct carry_flows of = { &f, rate, fair, arc_bits, .same = much };
+
+    for (size_t x = 0; x < 2 * net->nlinks; x++)
+        arc_bits[x] = nominal[x / 2];
+    if (flows_lay_out (&f, ps, plan, rate, err) == 0) {
+        share (&f, nominal, net->nlinks, fair);
+        usual = find_usual_rate (&of, n, &measured);
+        of.floor = usual;
+        if (across_known (ps))
+            of.floor = measured < CARRY_USUAL_MIN ? 1 : fmin (1, usual);
+        of.floor *= 1 - much;
+        out = carry_explain (net, &of);
+        out->usual = usual;
+        out->flows = measured;
+        out->lost = n - measured;
+    }
+    flows_clear (&f);
+    free (nominal);
+    free (arc_bits);
+    free (fair);
+    return out;
+}
+
+struct carry *bursts_carried (const struct bursts *b, const struct pathset *ps,
+                              struct error *err)
+{
+    const struct network *net = pathset_network (ps);
+    double (*flat)[2] = xarray (b->nflows, sizeof (*flat));
+    struct carry_flows of = { 0 };
+    struct carry *out = NULL;
+    struct flow_way *way = NULL;
+    struct flows flows = { 0 };
+    size_t n;
+
+    if (bursts_expected (b, ps, NULL, flat, err) == 0
+        && flows_of_bursts (&flows, &way, &n, ps, b, err) == 0) {
+        double *rate = xarray (n, sizeof (*rate));
+        double *fair = xarray (n, sizeof (*fair));
+
+        for (size_t i = 0; i < n; i++) {
+            const struct burst_way *w = &b->flow[way[i].flow].way[way[i].way];
+
+            fair[i] = flat[way[i].flow][way[i].way];
+            if (w->kept == 0 || fair[i] == HUGE_VAL)
+                fair[i] = NAN;
+            rate[i] = isnan (fair[i]) ? NAN : w->best;
+        }
+        of = (struct carry_flows){ &flows, rate, fair, NULL, 0, 0 };
+        out = carry_explain (net, &of);
+        free (rate);
+        free (fair);
+    }
+    flows_clear (&flows);
+    free (way);
+    free (flat);
     return out;
 }

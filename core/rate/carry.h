@@ -65,6 +65,25 @@ int flows_lay_out (struct flows *f, const struct pathset *ps,
                    struct error *err);
 void flows_clear (struct flows *f);
 
+/* The same of bursts: each direction of a flow is a flow of its own, and crosses
+ * the arcs there; loopbacks are left out. way: which flow each is, and in which
+ * direction, in an array of *n that the caller frees.
+ */
+struct carry;
+struct flow_way {
+    uint32_t flow;
+    uint32_t way;
+};
+int flows_of_bursts (struct flows *f, struct flow_way **way, size_t *n,
+                     const struct pathset *ps, const struct bursts *b,
+                     struct error *err);
+
+/* What each link carried of bursts, and what was offered, by nominal rates of links,
+ * ports and PCIe paths, as of carry_explain; NULL with err.
+ */
+struct carry *bursts_carried (const struct bursts *b, const struct pathset *ps,
+                              struct error *err);
+
 enum {
     CARRY_FINDINGS_MAX = 1000,
     CARRY_USUAL_MIN = 8, /* flows needed to determine the usual share */
@@ -76,11 +95,14 @@ enum {
 struct carry_link {
     double carried[2]; /* in the round with the most */
     double offered[2]; /* in that round: fair shares by nominal rates */
+    double asked[2];   /* the most offered in any round */
     uint32_t rounds[2]; /* in which it was measured */
 };
 
 struct carry_finding {
     uint32_t *link; /* suspects, ascending */
+    uint8_t *ways;  /* of each, the directions that explain flows: 1 from its
+                       first end, 2 back */
     size_t nlinks;
     size_t flows;   /* that they explain */
     double share;   /* mean of the flows' rate over their expected rate */
@@ -98,6 +120,21 @@ struct carry {
     struct carry_finding *finding;
     size_t nfindings;
 };
+
+/* What explains the flows that are slow: below `floor` of their fair rate. A link
+ * explains a flow if it carried the most that it ever did, within the share
+ * `same`, less than `floor` of its own rate, and no other flow across it had more,
+ * likewise.
+ */
+struct carry_flows {
+    const struct flows *flows;
+    const double *rate, *fair; /* of each flow, in their order; NAN: not
+                                  measured */
+    const double *arc_bits; /* [2 * nlinks] of each arc; HUGE_VAL: not known */
+    double floor, same;
+};
+struct carry *carry_explain (const struct network *net,
+                             const struct carry_flows *of);
 
 /* rate[] is the rate of each probe of the plan, in its order, in each
  * direction, bits per second; NAN: not measured. This share less is much less:

@@ -25,9 +25,16 @@ static struct pathset *resolve (const char *const *name, size_t n, void *arg,
     uint32_t who[HOSTS];
 
     (void)arg;
-    (void)e;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         who[i] = (uint32_t)strtoul (name[i] + 1, NULL, 10) - 1;
+        for (size_t k = 0; k < i; k++)
+            if (who[k] == who[i])
+                who[i] = UINT32_MAX;
+        if (who[i] >= net->n) {
+            error_input (e, "no host %s", name[i]);
+            return NULL;
+        }
+    }
     return tablenet_pathset (net, who, n);
 }
 
@@ -160,6 +167,65 @@ static void test_file (void)
     baseline_destroy (b);
     free (bytes2);
     free (bytes);
+}
+
+static bool has_rates (const struct baseline *b,
+                       const struct baseline_rate *rate, size_t n)
+{
+    bool same = b && b->nrates == n;
+
+    for (size_t i = 0; same && i < n; i++)
+        same = b->rate[i].audit == rate[i].audit && b->rate[i].arc == rate[i].arc
+               && b->rate[i].bits == rate[i].bits
+               && b->rate[i].expected == rate[i].expected;
+    return same;
+}
+
+/* What arcs carried: in the file, near a job, merged, reset. */
+static void test_rates (void)
+{
+    static const struct baseline_rate old[] = {
+        { 3, 4, 90, 100 }, { 3, 5, 95, 100 }, { 2, 5, 96, 100 },
+        { 3, 60, 70, 100 },
+    }, young[] = {
+        { 9, 4, 91, 101 }, { 3, 5, 99, 102 },
+    }, merged[] = {
+        { 9, 4, 91, 101 }, { 3, 5, 99, 102 }, { 3, 60, 70, 100 },
+    };
+    struct baseline *a = run_of (0, 16, 3, 1), *b = run_of (0, 16, 9, 2), *again;
+    struct pathset *job = tablenet_pathset (net, (uint32_t[]){ 2, 3 }, 2);
+    int64_t *before = calloc (a->nlinks, sizeof (*before));
+    size_t len;
+    char *bytes;
+
+    for (size_t i = 0; i < sizeof (old) / sizeof (old[0]); i++)
+        baseline_add_rate (a, &old[i]);
+    for (size_t i = 0; i < sizeof (young) / sizeof (young[0]); i++)
+        baseline_add_rate (b, &young[i]);
+    bytes = bytes_of (a, &len);
+    again = read_bytes (bytes, len, NULL, 0);
+    ok (has_rates (again, old, 4), "rates are read as they were written");
+    baseline_destroy (again);
+    again = read_bytes (bytes, len, job, 100);
+    ok (has_rates (again, old, 3), "... near a job those of its links");
+    baseline_destroy (again);
+    free (bytes);
+    a = baseline_merge (b, a, 1, resolve, NULL, &err);
+    ok (has_rates (a, merged, 3), "merged, of each arc the newest remain");
+    before[2] = 4;
+    before[30] = 4;
+    baseline_reset (a, before);
+    ok (has_rates (a, merged, 1), "a link that was reset has none from before");
+    a->rate[0].expected = NAN;
+    bytes = bytes_of (a, &len);
+    again = read_bytes (bytes, len, NULL, 0);
+    ok (!again && strstr (err.text, "a rate"), "one that is not a number: %s",
+        again ? "" : err.text);
+    baseline_destroy (again);
+    baseline_destroy (a);
+    free (bytes);
+    free (before);
+    pathset_destroy (job);
 }
 
 /* Whatever a file has, it is read within its bounds, or refused. */
@@ -402,6 +468,7 @@ int main (void)
         latency[l] = 100 + (double)(l * 37 % 50);
     test_file ();
     test_damage ();
+    test_rates ();
     test_near ();
     test_reset ();
     test_merge ();

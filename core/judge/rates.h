@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rates: what links carried in bursts (core/samples/bursts), beside what was
+ * expected of them.
+ *
+ * Expected of a flow in one direction is its max-min fair share among the flows of
+ * its round. A host end's arc has the least of the rates of link and port and of
+ * the payload that the PCIe path is able to carry, times what is usual for ports
+ * of its kind (same rate, MTU and path) in that direction: the median of their
+ * best shares, if there are four; else that of all ports. A switch link has its
+ * nominal rate, times the greatest usual share. Where the baseline knows an arc,
+ * and it was not below 90 % of that then, or ports of its kind are fewer, its own best share takes the place of
+ * the usual one.
+ *
+ * A flow is slow below 93 % of that. The fewest links that explain the slow flows
+ * are low (core/rate/carry): those that never carried more. Links that explain the
+ * same flows are suspects of one finding; of these a host end whose port, PCIe or
+ * loopback is as low is it alone.
+ *
+ *   error    twice the usual difference between a flow's best and worst burst;
+ *            without four ports of a kind also what 128 instead of 256 bytes of
+ *            payload would cost PCIe. A share counts with the error added
+ *   WARN     below 90 % of what was expected; below 93 % of its own baseline
+ *   FAIL     below 75 %, and it is in the baseline, or its port or PCIe says that
+ *            it runs below what both ends are able to. A host end whose port did
+ *            not count others' traffic needs, for that, a loopback as low, or
+ *            what port or PCIe say
+ *   nothing  (a limit counts them) if the port counted others' traffic of half of
+ *            what lacks, or the judge's options name the link as busy
+ *   UNKNOWN  a switch link, as others' flows that never pause look the same. WARN if
+ *            the newest runs of the baseline, one after the other, saw as little,
+ *            within 10 %, and so many that chance hardly explains it: of n switch
+ *            links k are low now, and in r runs n (k / n)^r < .02. Counters that
+ *            show lanes, speed or errors decide it, too (corroborate). Above 75 %,
+ *            or if more than two are low, only a limit counts those that would be
+ *            UNKNOWN, and the list of rates has them
+ *
+ * If most ports of a kind are below 90 %, a limit says so, and they are compared
+ * with that. A slot below its adapter is a limit, too.
+ */
+#ifndef CORE_JUDGE_RATES_H
+#define CORE_JUDGE_RATES_H
+
+#include "core/baseline/baseline.h"
+#include "core/judge/judge.h"
+#include "core/judge/verdict.h"
+#include "core/samples/bursts.h"
+
+/* A verdict's list of rates has the arcs that were asked to carry this share of what
+ * they should be able to.
+ */
+#define RATES_LOADED .5
+#define RATES_FAIL .75 /* of what was expected: less is a FAIL */
+
+/* Add findings, or to findings of the same links the facts of rates; limits; and the
+ * list of rates. ps: on the network of places where messages were spread. 0, or -1
+ * with err: a path is broken.
+ */
+int judge_rates (struct verdict *v, const struct pathset *ps,
+                 const struct bursts *b, const struct baseline *base,
+                 const struct judge_options *opts, struct error *err);
+
+#endif /* CORE_JUDGE_RATES_H */

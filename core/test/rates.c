@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a verdict says of rates: faults are planted in the rates of a fat tree of 200
+ * Gb/s, whose hosts send bursts.
+ */
+#include "config.h"
+#include "core/judge/rates.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/rate/flows.h"
+#include "core/rate/traffic.h"
+#include "core/test/treenet.h"
+#include "tests/tap.h"
+
+#define GB 1e9
+
+enum { HOSTS_MAX = 32, ARCS_MAX = 256, OTHERS_MAX = 8 };
+
+struct scene {
+    struct treenet *t;
+    struct pathset *ps;
+    struct plan *plan;
+    size_t n;
+    double arc_bits[ARCS_MAX];
+    struct traffic_host host[HOSTS_MAX];
+    struct burst_port port[HOSTS_MAX];
+    struct traffic_flow other[OTHERS_MAX];
+    struct traffic_sim traffic;
+    struct baseline *base;
+    struct rng rng;
+};
+
+static void scene_open (struct scene *s, size_t job)
+{
+    struct flows_options opts = { .times = 2, .seed = 1 };
+
+    memset (s, 0, sizeof (*s));
+    s->t = treenet_create (8, 2, TREE_DMODK, 1);
+    for (size_t l = 0; l < s->t->net.nlinks; l++)
+        s->t->info[l].rate = 200 * GB;
+    s->ps
+        = job ? treenet_random (s->t, job, 1) : treenet_pathset (s->t, NULL, 0);
+    s->n = pathset_size (s->ps);
+    s->plan = flows_make (s->ps, &opts, NULL);
+    for (size_t x = 0; x < 2 * s->t->net.nlinks; x++)
+        s->arc_bits[x] = 198.7 * GB;
+    for (uint32_t i = 0; i < s->n; i++) {
+        s->host[i] = (struct traffic_host){ 194 * GB, 194 * GB, 197 * GB };
+        s->port[i] = (struct burst_port){
+            .end = i,
+            .bits = 200 * GB,
+            .mtu = 4096,
+            .able = { 16, 16000 },
+            .now = { 16, 16000 },
+            .could = { 16, 16000 },
+        };
+    }
+    s->traffic = (struct traffic_sim){
+        .arc_bits = s->arc_bits,
+        .host = s->host,
+        .other = s->other,
+        .noise = .005,
+        .bursts = 2,
+    };
+    rng_seed (&s->rng, 3);
+}
+
+static void scene_close (struct scene *s)
+{
+    baseline_destroy (s->base);
+    plan_destroy (s->plan);
+    pathset_destroy (s->ps);
+    treenet_destroy (s->t);
+}
+
+static struct bursts *scene_bursts (struct scene *s)
+{
+    struct bursts *b = bursts_create ();
+
+    if (traffic_measure (&s->traffic, s->ps, s->plan, 0, b, &s->rng, NULL) < 0)
+        abort ();
+    traffic_loopbacks (&s->traffic, s->ps, 1000, b, &s->rng);
+    for (size_t i = 0; i < s->n; i++)
+        bursts_add_port (b, &s->port[i]);
+    return b;
+}
+
+static void scene_baseline (struct scene *s)
+{
+    struct samples *before = samples_create ();
+    struct error err;
+
+    before->bursts = scene_bursts (s);
+    s->base = baseline_of (before, s->ps, &err);
+    if (!s->base)
+        abort ();
+    samples_destroy (before);
+}
+
+static struct verdict *scene_judge (struct scene *s, struct bursts *b)
+{
+    struct verdict *v = verdict_create ();
+
+    if (judge_rates (v, s->ps, b, s->base, &judge_defaults, NULL) < 0)
+        abort ();
+    bursts_destroy (b);
+    return v;
+}
+
+static const struct fact *fact_of (const struct finding *f, enum fact_kind kind)
+{
+    for (size_t i = 0; i < f->nfacts; i++)
+        if (f->fact[i].kind == kind)
+            return &f->fact[i];
+    return NULL;
+}
+
+static const struct fact *limit_of (const struct verdict *v,
+                                    enum fact_kind kind)
+{
+    for (size_t i = 0; i < v->nlimits; i++)
+        if (v->limit[i].kind == kind)
+            return &v->limit[i];
+    return NULL;
+}
+
+static const struct finding *only_finding (const struct verdict *v)
+{
+    return v->nfindings == 1 ? &v->finding[0] : NULL;
+}
+
+/* The first: PCIe at half its lanes, with what tells it from a cable. */
+static void test_pcie (void)
+{
+    struct scene s;
+    struct verdict *v;
+    const struct finding *f;
+
+    scene_open (&s, 16);
+    s.host[3] = (struct traffic_host){ 98 * GB, 98 * GB, 98 * GB };
+    s.port[3].now.lanes = 8;
+    v = scene_judge (&s, scene_bursts (&s));
+    f = only_finding (v);
+    ok (f && f->level == VERDICT_FAIL && f->basis == BASIS_RATE
+            && f->kind == FINDING_HOST_END && f->nsuspects == 1
+            && f->suspect[0] == pathset_end_link (s.ps, 3) && f->nnodes == 1
+            && !strcmp (f->node[0], pathset_endpoint (s.ps, 3)->host),
+        "PCIe at half its lanes is a FAIL of the host, without a baseline");
+    ok (f && fabs (f->rate_bits - 98 * GB) < 3 * GB
+            && fabs (f->rate_expected_bits - 194 * GB) < 6 * GB
+            && f->loopback == LOOPBACK_SLOW && fact_of (f, FACT_RATE)
+            && fact_of (f, FACT_RATE_PCIE)
+            && fact_of (f, FACT_RATE_PCIE)->n[0] == 8
+            && fact_of (f, FACT_RATE_PCIE)->n[2] == 16
+            && fact_of (f, FACT_RATE_LOOPBACK),
+        "... with its rate, PCIe and loopback");
+    verdict_destroy (v);
+    scene_close (&s);
+}
+
+enum row_link { ROW_NONE, ROW_HOST, ROW_UPLINK };
+
+/* What is planted at host 5 or at an uplink. */
+static const struct rates_row {
+    const char *what;
+    enum row_link at;
+    double arc[2];  /* shares that the arcs keep; 0: all */
+    double host[3]; /* likewise: send, receive, loopback */
+    bool base;      /* with a baseline */
+    double others;  /* others' traffic that its port counted, Gb/s; -1: none
+                          was counted */
+    enum verdict_status level; /* OK: no finding */
+    enum fact_kind fact;       /* that the finding has; or 0 */
+    size_t job;                /* hosts; 0: all */
+} rows[] = {
+    { "a healthy job", ROW_NONE, .level = VERDICT_OK, .job = 16 },
+    { "a healthy fabric", ROW_NONE, .level = VERDICT_OK },
+    { "a healthy fabric, with a baseline", ROW_NONE, .base = true,
+      .level = VERDICT_OK },
+    { "a host's cable at half", ROW_HOST, .arc = { .5, .5 },
+      .level = VERDICT_WARN, .fact = FACT_RATE_LOOPBACK },
+    { "... with a baseline", ROW_HOST, .arc = { .5, .5 }, .base = true,
+      .level = VERDICT_FAIL, .fact = FACT_RATE_BEFORE },
+    { "... of which nobody counted others' traffic", ROW_HOST,
+      .arc = { .5, .5 }, .base = true, .others = -1, .level = VERDICT_WARN },
+    { "... in a job of 16", ROW_HOST, .arc = { .5, .5 }, .base = true,
+      .level = VERDICT_FAIL, .job = 16 },
+    { "a fifth less", ROW_HOST, .arc = { .8, .8 }, .base = true,
+      .level = VERDICT_WARN },
+    { "a twentieth less", ROW_HOST, .arc = { .94, .94 }, .base = true,
+      .level = VERDICT_OK },
+    { "what a host sends, at half", ROW_HOST, .host = { .5, 1, 1 },
+      .base = true, .level = VERDICT_FAIL, .fact = FACT_RATE_SENT },
+    { "what a host receives, at 70 %", ROW_HOST, .host = { 1, .7, 1 },
+      .base = true, .level = VERDICT_FAIL, .fact = FACT_RATE_RECEIVED },
+    { "throttled to 13 %, with every file good", ROW_HOST,
+      .host = { .13, .13, .13 }, .level = VERDICT_WARN,
+      .fact = FACT_RATE_LOOPBACK },
+    { "... with a baseline", ROW_HOST, .host = { .13, .13, .13 }, .base = true,
+      .level = VERDICT_FAIL },
+    { "others' traffic at a host that its port counted", ROW_HOST,
+      .arc = { .5, 1 }, .base = true, .others = 97, .level = VERDICT_OK },
+    { "a switch's cable at half", ROW_UPLINK, .arc = { .5, .5 }, .base = true,
+      .level = VERDICT_UNKNOWN },
+    { "a switch's cable at 80 %", ROW_UPLINK, .arc = { .8, .8 }, .base = true,
+      .level = VERDICT_OK },
+};
+
+static void test_rows (void)
+{
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        const struct rates_row *row = &rows[i];
+        const struct finding *f;
+        struct verdict *v;
+        struct scene s;
+        uint32_t link;
+
+        scene_open (&s, row->job);
+        if (row->base)
+            scene_baseline (&s);
+        link = row->at == ROW_UPLINK ? (uint32_t)s.t->n + 5
+                                     : pathset_end_link (s.ps, 5);
+        for (int way = 0; way < 2 && row->at != ROW_NONE; way++)
+            if (row->arc[way] > 0)
+                s.arc_bits[2 * link + way] *= row->arc[way];
+        if (row->host[0] > 0) {
+            s.host[5].send *= row->host[0];
+            s.host[5].receive *= row->host[1];
+            s.host[5].loopback *= row->host[2];
+        }
+        if (row->at == ROW_HOST)
+            s.port[5].others_bits = row->others < 0 ? NAN : row->others * GB;
+        v = scene_judge (&s, scene_bursts (&s));
+        f = only_finding (v);
+        if (row->level == VERDICT_OK)
+            ok (v->nfindings == 0, "%s: no finding", row->what);
+        else
+            ok (f && f->level == row->level && f->suspect[0] == link
+                    && (row->at != ROW_HOST || f->nsuspects == 1)
+                    && (row->fact == FACT_SAID || fact_of (f, row->fact)),
+                "%s: %s", row->what, verdict_status_name (row->level));
+        ok ((row->others > 0 || row->arc[0] == .8) && row->level == VERDICT_OK
+                ? limit_of (v, FACT_RATE_UNTOLD) != NULL
+                : !limit_of (v, FACT_RATE_UNTOLD),
+            "... and whether a link could not be judged");
+        verdict_destroy (v);
+        scene_close (&s);
+    }
+}
+
+/* All of a kind at 87 %, and slots below the adapter. */
+static void test_kinds (void)
+{
+    const struct fact *fact;
+    struct verdict *v;
+    struct scene s;
+
+    scene_open (&s, 0);
+    for (size_t i = 0; i < s.n; i += 2) {
+        s.host[i] = (struct traffic_host){ 88 * GB, 88 * GB, 88 * GB };
+        s.port[i].able = s.port[i].now = (struct pcie_rate){ 8, 16000 };
+    }
+    s.host[4].send = 45 * GB;
+    v = scene_judge (&s, scene_bursts (&s));
+    fact = limit_of (v, FACT_RATE_ALIKE);
+    ok (fact && fact->n[0] == 16 && fabs (fact->n[1] - 88 * GB) < 2 * GB,
+        "a kind of host that carries less than it could is one remark");
+    fact = limit_of (v, FACT_RATE_SLOT);
+    ok (fact && fact->n[0] == 8 && fact->n[1] == 16
+            && fabs (fact->n[2] - 113 * GB) < 1 * GB
+            && fabs (fact->n[3] - 198.7 * GB) < 1 * GB && fact->name[0],
+        "their slots, below the adapter, are another one");
+    ok (only_finding (v)
+            && v->finding[0].suspect[0] == pathset_end_link (s.ps, 4),
+        "and one of them that is slower than its kind is found");
+    verdict_destroy (v);
+    scene_close (&s);
+}
+
+/* Others' flows that pause leave no finding; those that do not, no FAIL. */
+static void test_others (void)
+{
+    size_t found = 0, failed = 0;
+
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        struct verdict *v;
+        struct scene s;
+
+        scene_open (&s, 0);
+        rng_seed (&s.rng, seed);
+        scene_baseline (&s);
+        s.traffic.nothers = OTHERS_MAX;
+        for (size_t i = 0; i < OTHERS_MAX; i++)
+            s.other[i] = (struct traffic_flow){
+                2 * (uint32_t)(s.t->n + rng_below (&s.rng, 32)) + i % 2,
+                .9 * 198 * GB,
+                i % 4 ? .6 : 0,
+            };
+        v = scene_judge (&s, scene_bursts (&s));
+        for (size_t i = 0; i < v->nfindings; i++) {
+            found += v->finding[i].level != VERDICT_UNKNOWN;
+            failed += v->finding[i].level == VERDICT_FAIL;
+        }
+        verdict_destroy (v);
+        scene_close (&s);
+    }
+    ok (found == 0 && failed == 0,
+        "others' traffic on a quarter of the switch links: nothing found (%zu, "
+        "%zu "
+        "FAIL)",
+        found, failed);
+}
+
+/* What latencies found before is one finding with it. */
+static void test_same_cause (void)
+{
+    const struct finding *f;
+    struct verdict *v = verdict_create ();
+    struct finding *before = verdict_add (v, VERDICT_WARN, BASIS_CLASS);
+    struct bursts *b;
+    struct scene s;
+    uint32_t link;
+
+    scene_open (&s, 0);
+    scene_baseline (&s);
+    link = pathset_end_link (s.ps, 7);
+    s.arc_bits[2 * link] = s.arc_bits[2 * link + 1] = 90 * GB;
+    verdict_add_number (v, &before->suspect, &before->nsuspects, 40);
+    verdict_add_number (v, &before->suspect, &before->nsuspects, link);
+    b = scene_bursts (&s);
+    ok (judge_rates (v, s.ps, b, s.base, &judge_defaults, NULL) == 0
+            && (f = only_finding (v)) && f->basis == BASIS_CLASS
+            && f->level == VERDICT_FAIL && f->suspect[0] == link
+            && f->nsuspects == 2 && f->rate_bits < 95 * GB,
+        "a link that is slow and carries little is one finding, the worse of "
+        "both");
+    bursts_destroy (b);
+    verdict_destroy (v);
+    scene_close (&s);
+}
+
+static void test_list (void)
+{
+    size_t low = 0, wrong = 0, nlinks;
+    struct verdict *v;
+    struct scene s;
+    uint32_t link;
+
+    scene_open (&s, 0);
+    link = pathset_end_link (s.ps, 9);
+    s.arc_bits[2 * link] = 50 * GB;
+    v = scene_judge (&s, scene_bursts (&s));
+    nlinks = s.t->net.nlinks;
+    for (size_t i = 0; i < v->nrates; i++) {
+        const struct verdict_rate *x = &v->rate[i];
+
+        if (i > 0 && x[-1].arc >= x->arc)
+            wrong++;
+        if (x->arc == 2 * link)
+            low += fabs (x->bits - 50 * GB) < 2 * GB && x->expected > 180 * GB;
+        else
+            wrong += x->bits < .9 * x->expected;
+    }
+    ok (low == 1 && wrong == 0 && v->nrates > nlinks && v->nrates <= 2 * nlinks,
+        "the list of rates shows one arc below what was expected (%zu of %zu)",
+        v->nrates, 2 * nlinks);
+    verdict_destroy (v);
+    scene_close (&s);
+}
+
+static void test_left (void)
+{
+    struct verdict *v;
+    struct scene s;
+    struct bursts *b = bursts_create ();
+
+    scene_open (&s, 16);
+    b->left = LEFT_FORBIDDEN | LEFT_HOSTS;
+    v = scene_judge (&s, b);
+    ok (v->nlimits == 2 && limit_of (v, FACT_RATE_FORBIDDEN)
+            && limit_of (v, FACT_RATE_HOSTS) && v->nfindings == 0,
+        "what was left out, and why");
+    verdict_destroy (v);
+    b = scene_bursts (&s);
+    for (size_t i = 0; i < b->nflows; i++)
+        if (b->flow[i].a == 2 || b->flow[i].b == 2)
+            for (int way = 0; way < 2; way++)
+                b->flow[i].way[way] = (struct burst_way){ .lost = 2 };
+    v = scene_judge (&s, b);
+    ok (v->nfindings == 0 && limit_of (v, FACT_RATE_UNTOLD),
+        "a host all of whose bursts were lost is not judged");
+    verdict_destroy (v);
+    scene_close (&s);
+}
+
+int main (void)
+{
+    test_pcie ();
+    test_rows ();
+    test_kinds ();
+    test_others ();
+    test_same_cause ();
+    test_list ();
+    test_left ();
+    return done_testing ();
+}
