@@ -37,7 +37,7 @@ static json_t *node_findings_json (const struct policy_input *in,
                 if (f->suspect[j].host && !strcmp (f->suspect[j].host, node))
                     json_add (list,
                               json_pack ("{s:I, s:I, s:s, s:s, s:s, s:s, s:I,"
-                                         " s:o, s:o}",
+                                         " s:o, s:o, s:o, s:o}",
                                          "audit", (json_int_t)a->id, "time",
                                          (json_int_t)a->time, "level",
                                          verdict_status_name (f->level),
@@ -49,7 +49,11 @@ static json_t *node_findings_json (const struct policy_input *in,
                                          (json_int_t)f->nsuspects, "excess_ns",
                                          number_json (f->excess_ns),
                                          "stderr_ns",
-                                         number_json (f->stderr_ns)));
+                                         number_json (f->stderr_ns),
+                                         "rate_bits",
+                                         number_json (f->rate_bits),
+                                         "rate_expected_bits",
+                                         number_json (f->rate_expected_bits)));
         }
     return list;
 }
@@ -115,6 +119,8 @@ static void print_policy_finding (const json_t *v, FILE *fp)
     bool slow = json_number_value (json_object_get (v, "excess_ns")) > 0;
     bool node = !strcmp (text_of (v, "kind"),
                          finding_kind_name (FINDING_NODE));
+    double expected
+        = json_number_value (json_object_get (v, "rate_expected_bits"));
     json_int_t others
         = json_integer_value (json_object_get (v, "suspects")) - 1;
 
@@ -128,6 +134,14 @@ static void print_policy_finding (const json_t *v, FILE *fp)
              || !strcmp (text_of (v, "basis"),
                          finding_basis_name (BASIS_SLOW)))
         print_line (v, ", {basis} of messages", fp);
+    if (expected > 0) {
+        char *rate = words_rate (json_number_value (
+                                     json_object_get (v, "rate_bits")),
+                                 expected);
+
+        fprintf (fp, ", %s", rate);
+        free (rate);
+    }
     fputc ('\n', fp);
 }
 

@@ -189,8 +189,9 @@ struct ledger_action {
     const char *kind;   /* "drain", "resume", "left", "lifted" */
     const char *reason; /* as others see it */
     const char *why;
-    const char *cause;  /* of a drain: "confirmed" by a second audit, or the
-                           sign that confirmed it; else NULL */
+    const char *cause;  /* of a drain: "confirmed" by a second audit, "rate":
+                           likewise, of what it carries; or the sign that
+                           confirmed it; else NULL */
     int64_t id, after, intended, done; /* as read: after: the newest audit then;
                                           done -1: not yet */
 };

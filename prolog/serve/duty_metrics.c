@@ -514,7 +514,7 @@ static int put_audits (const struct metrics *m, struct error *err)
 static int put_drains (const struct metrics *m, struct error *err)
 {
     static const char *const causes[]
-        = { "confirmed", "counter", "width", "speed" };
+        = { "confirmed", POLICY_RATE, "counter", "width", "speed" };
     enum { CAUSES = sizeof (causes) / sizeof (causes[0]) };
     size_t n[CAUSES] = { 0 }, resumes = 0;
     struct ledger_rows rows;
@@ -536,8 +536,8 @@ static int put_drains (const struct metrics *m, struct error *err)
         return -1;
     write_metric_header (
         m, "pmm_drains_total", "counter",
-        "Nodes that were drained; confirmed: by a second audit, else by "
-        "this sign.");
+        "Nodes that were drained; confirmed: by a second audit, rate: "
+        "likewise, of what its link carries; else by this sign.");
     for (size_t k = 0; k < CAUSES; k++)
         fprintf (m->fp, "pmm_drains_total{cause=\"%s\"} %zu\n", causes[k],
                  n[k]);
