@@ -138,10 +138,11 @@ static const struct {
     /* open: of the link, or of all if the audit is UNKNOWN and does not say
      * of what */
     [LEDGER_LINKS] = { &links,
-      "SELECT n.text AS link, s.audit, a.ended, EXISTS (SELECT 1 FROM open o"
-      " WHERE o.audit = s.audit AND o.link = s.link) OR (a.status = 'UNKNOWN'"
+      "SELECT n.text AS link, s.audit, a.ended, s.rate = 0 AND (EXISTS"
+      " (SELECT 1 FROM open o WHERE o.audit = s.audit AND o.link = s.link)"
+      " OR (a.status = 'UNKNOWN'"
       " AND NOT EXISTS (SELECT 1 FROM open o WHERE o.audit = s.audit)"
-      " AND NOT EXISTS (SELECT 1 FROM finding o WHERE o.audit = s.audit))"
+      " AND NOT EXISTS (SELECT 1 FROM finding o WHERE o.audit = s.audit)))"
       " AS open, f.seq AS finding, f.level, f.kind, f.excess AS excess_ns,"
       " f.rate AS rate_bits, f.rate_expected AS rate_expected_bits,"
       " " SUSPECTS " AS suspects FROM (SELECT link, audit, 0 AS rate FROM seen"
@@ -164,7 +165,7 @@ static const struct {
       " JOIN name n ON n.id = u.link WHERE " GRAVE
       " ORDER BY f.audit, f.seq, u.seq" },
     [LEDGER_DOUBTS] = { &links,
-      "SELECT DISTINCT n.text AS link FROM audit a CROSS JOIN finding f"
+      "SELECT DISTINCT n.text AS link, f.basis FROM audit a CROSS JOIN finding f"
       " ON f.audit = a.id AND (f.basis = 'delay' OR f.kind IN ('switch',"
       " 'switch link') AND (" GRAVE " OR f.basis = 'baseline'"
       " AND f.excess > ?2)) CROSS JOIN suspect u ON u.audit = f.audit"
