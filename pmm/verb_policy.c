@@ -298,6 +298,29 @@ static void print_cable (const struct fabric *f, const char *id, FILE *fp)
         fprintf (fp, "  cable: %s\n", plugs);
 }
 
+/* Print what it carried, as the newest audit that measured that has it. */
+static void print_carried (struct inputs *in, const char *id)
+{
+    const struct fabric *f = in->fabric;
+    uint32_t link = id ? fabric_find_link (f, id) : FABRIC_NONE;
+    struct ledger_rows rows;
+
+    need_ok (ledger_list (in->ledger, LEDGER_RATES, 0, 0, &rows, &fault));
+    for (size_t i = 0; i < rows.n && link != FABRIC_NONE; i++) {
+        const struct ledger_rate *r = &rows.rate[i];
+        char *rate;
+
+        if (strcmp (r->link, id))
+            continue;
+        rate = words_rate (r->bits, r->expected);
+        fprintf (inputs_output (in), "  carried from %s: %s (audit %jd)\n",
+                 PORT_NAME (f, r->way ? f->link[link].b : f->link[link].a),
+                 rate, (intmax_t)r->audit);
+        free (rate);
+    }
+    ledger_clear (&rows);
+}
+
 /* What staff do about the newest finding of a node that is not OK; "": none. The
  * caller frees it.
  */
@@ -406,6 +429,7 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
             if (n == 1)
                 print_remarks (&r->decisions, fp);
             print_cable (in->fabric, d->link, fp);
+            print_carried (in, d->link);
             print_todo (in, d, node);
             print_grounds (node, name ? TOLD : 0, fp);
         }
@@ -535,6 +559,7 @@ static void why_cable (struct inputs *in, uint32_t link)
     fprintf (fp, "%s -- %s (%s)\n", PORT_NAME (f, l->a), PORT_NAME (f, l->b),
              l->id);
     print_cable (f, l->id, fp);
+    print_carried (in, l->id);
     fprintf (fp, "suspected by %s\n", COUNTED (n, "audit"));
     if (n == 0)
         fputs ("do: nothing\n", fp);

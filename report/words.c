@@ -129,8 +129,9 @@ static double shown_gbps (double bits)
 
 char *words_rate (double bits, double expected)
 {
-    return xasprintf ("%g of %g Gb/s", shown_gbps (bits),
-                      shown_gbps (expected));
+    return isnan (expected) ? xasprintf ("%g Gb/s", shown_gbps (bits))
+                            : xasprintf ("%g of %g Gb/s", shown_gbps (bits),
+                                         shown_gbps (expected));
 }
 
 /* "Gen4"; PCIe's generations have these GT/s on each lane */

@@ -526,8 +526,9 @@ int ledger_suspected (struct ledger *ledger, const char *link,
 int64_t ledger_changes (struct ledger *ledger, struct error *err);
 
 /* The audits from `from` on with a finding; with one that suspects the link if
- * that is not NULL: audit, fail and excess_ns, oldest first; fail: one of level
- * FAIL does, or one that messages are lost or delayed; excess_ns: the most over
+ * that is not NULL: audit, fail, rated and excess_ns, oldest first; fail: one of
+ * level FAIL does, or one that messages are lost or delayed; rated: one of level
+ * FAIL of what it carries; excess_ns: the most over
  * the baseline. Return as ledger_list.
  */
 int ledger_found (struct ledger *ledger, int64_t from, const char *link,

@@ -709,7 +709,8 @@ int ledger_found (struct ledger *l, int64_t from, const char *link,
 {
     return read_list (
         l, &seen, rows,
-        link ? "SELECT s.audit, max (" GRAVE ") AS fail,"
+        link ? "SELECT s.audit, max (" GRAVE " AND f.basis <> 'rate') AS fail,"
+               " max (" GRAVE " AND f.rate IS NOT NULL) AS rated,"
                " max (CASE f.basis WHEN 'baseline' THEN f.excess END)"
                " AS excess_ns FROM suspect s JOIN finding f"
                " ON f.audit = s.audit AND f.seq = s.finding"

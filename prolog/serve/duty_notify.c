@@ -278,9 +278,9 @@ static int find_fails (struct service *s, const struct ledger_rows *audits,
 
         if (!seen && crosses && !crosses->open && (!rate || crosses->rated))
             break; /* clean */
-        if (seen && seen->excess_ns > s->site.fail_ns)
+        if (seen && !rate && seen->excess_ns > s->site.fail_ns)
             f->doubted_s = a->begun;
-        if (!seen || !seen->fail)
+        if (!seen || !(rate ? seen->rated : seen->fail))
             continue;
         f->times++;
         f->first = a->id;
@@ -332,15 +332,14 @@ int service_doubted (struct service *s, int64_t now, struct doubt *doubt,
     for (size_t i = 0; i < rows.n && rc == 0; i++) {
         uint32_t link = fabric_find_link (s->fabric, rows.link[i].link);
         struct link_fails f;
+        int64_t since;
 
         if (link == FABRIC_NONE)
             continue;
         rc = find_fails (s, &audits, &rows.link[i], now, &f, err);
-        if (rc == 0 && !f.confirmed)
-            doubt[link] = (struct doubt){
-                .since = f.times > 0 ? f.newest_s : f.doubted_s,
-                .fails = f.times > 0,
-            };
+        since = f.times > 0 ? f.newest_s : f.doubted_s;
+        if (rc == 0 && !f.confirmed && since > doubt[link].since)
+            doubt[link] = (struct doubt){ .since = since, .fails = f.times > 0 };
     }
     ledger_clear (&audits);
     ledger_clear (&rows);
