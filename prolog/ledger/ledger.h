@@ -400,7 +400,8 @@ enum ledger_kind {
                        are lost or delayed */
     LEDGER_DOUBTS,  /* cables of which one audit is not enough to tell, that an
                        audit begun at `from` or later FAILs, or finds slower
-                       than the baseline by more than `to` ns: link, basis */
+                       than the baseline by more than `to` ns: link, basis,
+                       rate_expected_bits */
     LEDGER_SETTLED, /* links that audits begun at `from` or later found slower
                        than their baseline, and no one since it was rebased by a
                        FAIL or by more than `to` ns, as sure as three standard

@@ -151,7 +151,7 @@ static const struct {
       " JOIN audit a ON a.id = s.audit LEFT JOIN suspect u"
       " ON u.link = s.link AND u.audit = s.audit LEFT JOIN finding f"
       " ON f.audit = u.audit AND f.seq = u.finding"
-      " WHERE s.rate = 0 OR f.basis = 'rate'"
+      " WHERE s.rate = 0 OR f.rate IS NOT NULL"
       " ORDER BY s.audit, f.seq, u.seq" },
     [LEDGER_FAILS] = { &links,
       "SELECT n.text AS link, f.audit, f.seq AS finding, f.level, f.kind,"
@@ -161,11 +161,12 @@ static const struct {
       " FROM finding f"
       " JOIN suspect u ON u.audit = f.audit AND u.finding = f.seq"
       " JOIN seen s ON s.link = u.link AND (s.audit = f.audit"
-      " OR f.basis = 'rate' AND f.audit = " RATED ("u.link") ")"
+      " OR f.rate IS NOT NULL AND f.audit = " RATED ("u.link") ")"
       " JOIN name n ON n.id = u.link WHERE " GRAVE
       " ORDER BY f.audit, f.seq, u.seq" },
     [LEDGER_DOUBTS] = { &links,
-      "SELECT DISTINCT n.text AS link, f.basis FROM audit a CROSS JOIN finding f"
+      "SELECT DISTINCT n.text AS link, f.basis, f.rate_expected"
+      " AS rate_expected_bits FROM audit a CROSS JOIN finding f"
       " ON f.audit = a.id AND (f.basis = 'delay' OR f.kind IN ('switch',"
       " 'switch link') AND (" GRAVE " OR f.basis = 'baseline'"
       " AND f.excess > ?2)) CROSS JOIN suspect u ON u.audit = f.audit"
@@ -729,7 +730,7 @@ int ledger_found (struct ledger *l, int64_t from, const char *link,
 #define BAD "(SELECT audit FROM suspect WHERE link = " IT ")"
 #define BAD_RATE                                                              \
     "coalesce ((SELECT min (s.audit) FROM suspect s JOIN finding f"           \
-    " ON f.audit = s.audit AND f.seq = s.finding AND f.basis = 'rate'"        \
+    " ON f.audit = s.audit AND f.seq = s.finding AND f.rate IS NOT NULL"      \
     " WHERE s.link = " IT " AND s.audit > coalesce ((SELECT max (audit)"      \
     " FROM rate WHERE link = " IT " AND audit NOT IN " BAD "), 0)), 1 << 62)"
 

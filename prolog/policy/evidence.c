@@ -49,12 +49,18 @@ const char *doubt_text (enum doubt doubt)
     return text[doubt];
 }
 
+static bool has_rate (const struct policy_finding *f)
+{
+    return f && f->rate_expected_bits > 0;
+}
+
 const char *finding_host (const struct policy_finding *f, bool *alone)
 {
     const char *first = NULL;
 
-    *alone = f->kind == FINDING_HOST_END;
-    if (f->kind != FINDING_HOST_END && f->kind != FINDING_SWITCH_LINK)
+    *alone = f->kind == FINDING_HOST_END
+             || (f->kind == FINDING_NODE && has_rate (f));
+    if (!*alone && f->kind != FINDING_SWITCH_LINK)
         return NULL;
     for (size_t i = 0; i < f->nsuspects; i++) {
         const char *host = f->suspect[i].host;
@@ -73,15 +79,17 @@ static bool is_audit_recent (int64_t time, int64_t now,
     return time >= 0 && time <= now && now - time <= cfg->confirm_within_s;
 }
 
-/* Whether it is of what a link carries, and of nothing else; or also of that. */
-static bool is_of_rate (const struct policy_finding *f)
+/* Whether it is of what a link carries: neither its latency would FAIL, nor does it
+ * lose messages.
+ */
+static bool is_of_rate (const struct policy_finding *f,
+                        const struct policy_config *cfg)
 {
-    return f && f->basis == BASIS_RATE;
-}
+    bool latency = f->kind != FINDING_NODE && f->basis != BASIS_CLASS
+                   && f->basis != BASIS_SLOW && f->excess_ns > cfg->fail_ns;
 
-static bool has_rate (const struct policy_finding *f)
-{
-    return f && f->rate_expected_bits > 0;
+    return f->basis == BASIS_RATE
+           || (has_rate (f) && !latency && f->basis != BASIS_LOSS);
 }
 
 /* What a switch or a route that an audit finds at fault takes more, ns, the most
@@ -103,8 +111,8 @@ static struct common_fault common_fault (const struct policy_audit *a)
         if (f->level < VERDICT_UNKNOWN
             || (f->kind != FINDING_SWITCH && f->kind != FINDING_ROUTE))
             continue;
-        most.rate |= is_of_rate (f) || has_rate (f);
-        if (!is_of_rate (f))
+        most.rate |= has_rate (f);
+        if (f->basis != BASIS_RATE)
             most.ns = isfinite (f->excess_ns)
                           ? fmax (most.ns, fabs (f->excess_ns)) : INFINITY;
     }
@@ -116,7 +124,7 @@ static bool fails_beyond_common (const struct policy_finding *f,
                                  struct common_fault common,
                                  const struct policy_config *cfg)
 {
-    if (is_of_rate (f))
+    if (is_of_rate (f, cfg))
         return !common.rate;
     return common.ns == 0
            || f->excess_ns - sure * f->stderr_ns - common.ns > cfg->fail_ns;
@@ -167,7 +175,8 @@ static unsigned int seen (const struct policy_audit *a,
                           const struct policy_config *cfg)
 {
     unsigned int what = f->level == VERDICT_FAIL ? SEEN_FAIL : SEEN_WARN;
-    bool numbers = is_of_rate (f)
+    bool rate = is_of_rate (f, cfg);
+    bool numbers = rate
                        ? has_rate (f) && f->rate_bits >= 0
                        : isfinite (f->excess_ns) && f->excess_ns > 0
                              && isfinite (f->stderr_ns) && f->stderr_ns >= 0;
@@ -178,11 +187,11 @@ static unsigned int seen (const struct policy_audit *a,
         return a->complete ? SEEN_CLEAN : SEEN_CLEAN | SEEN_UNSURE;
     if (f->level == VERDICT_UNKNOWN)
         return SEEN_UNSURE;
-    if (f->kind == FINDING_NODE)
+    if (f->kind == FINDING_NODE && (!rate || f->level < VERDICT_FAIL))
         return SEEN_NODE;
     for (size_t i = 0; i < f->nsuspects; i++)
         lossy |= f->suspect[i].lossy;
-    if (f->basis == BASIS_SLOW
+    if ((f->basis == BASIS_SLOW && !rate)
         || (f->basis == BASIS_LOSS && (lossy || f->level < VERDICT_FAIL)))
         return SEEN_WARN;
     if ((!finding_host (f, &alone) || !fails_beyond_common (f, common, cfg))
@@ -193,9 +202,10 @@ static unsigned int seen (const struct policy_audit *a,
     else if (lossy && !*doubt)
         *doubt = DOUBT_LOSSY;
     if (!alone)
-        return what == SEEN_FAIL && f->basis != BASIS_CLASS ? SEEN_AMONG
-                                                            : SEEN_WARN;
-    if (f->basis == BASIS_CLASS && numbers) {
+        return what == SEEN_FAIL && (rate || f->basis != BASIS_CLASS)
+                   ? SEEN_AMONG
+                   : SEEN_WARN;
+    if (f->basis == BASIS_CLASS && numbers && !rate) {
         what = SEEN_WARN;
         if (cfg->fail_latency_ns > 0
             && f->expected_ns + least > cfg->fail_latency_ns)
@@ -233,6 +243,7 @@ static void add_link_event (struct evidence *e, const struct policy_audit *a,
                 .host = s->host, .link = s->link, .a = a, .finding = f,
                 .suspect = s, .audit = a->id, .time = a->time, .seen = what,
                 .fresh = fresh, .doubt = counts ? DOUBT_NONE : doubt,
+                .rate = is_of_rate (f, cfg),
                 .excess_ns = isfinite (f->excess_ns) ? f->excess_ns : 0,
             };
         if (explains || fails)
@@ -415,7 +426,7 @@ struct track_start {
 
 static bool is_live (const struct track *t, struct track_start start, size_t i)
 {
-    return i >= (is_of_rate (t->event[i].finding) ? start.rate : start.any);
+    return i >= (t->event[i].rate ? start.rate : start.any);
 }
 
 /* Set the standing from the events from `start` on, before confirmation. */
@@ -567,7 +578,7 @@ static bool says_fail (const struct link_event *ev, unsigned int counts)
 /* Whether both are of what the link carries, or of something else. */
 static bool are_alike (const struct link_event *a, const struct link_event *b)
 {
-    return is_of_rate (a->finding) == is_of_rate (b->finding)
+    return a->rate == b->rate
            || (has_rate (a->finding) && has_rate (b->finding));
 }
 
@@ -613,8 +624,7 @@ static void confirm_track (struct track *t, const struct evidence *e,
             continue;
         first = confirmed_by (t, e, start, i, counts, cfg);
         if (first
-            || (t->sign && (ev->seen & SEEN_FAIL) && !is_of_rate (ev->finding)
-                && !t->first)) {
+            || (t->sign && (ev->seen & SEEN_FAIL) && !ev->rate && !t->first)) {
             t->standing = STANDING_CONFIRMED;
             t->first = first;
             t->last = ev;
@@ -656,7 +666,7 @@ void track_stand (struct track *t, const struct evidence *e,
             t->last = ev;
         }
         else
-            rate |= is_of_rate (ev->finding);
+            rate |= ev->rate;
     }
     for (size_t i = start.any; i < t->nevents; i++)
         if (!t->event[i].a && t->event[i].fresh)

@@ -56,6 +56,7 @@ struct link_event {
     bool fresh;     /* not in the future, within ConfirmWithin */
     enum doubt doubt;
     enum sign_kind sign;
+    bool rate; /* it is of what the link carries: no latency of it FAILs */
     double excess_ns; /* 0: not known */
 };
 

@@ -28,7 +28,8 @@
  *                width or speed.
  *   Rate         What a link carries counts as its latency does, but never by a
  *                sign alone: two audits find it less than expected. An audit that
- *                did not measure it does not find it clean.
+ *                did not measure it does not find it clean. A FAIL of a host that
+ *                carries less without its cable counts, too.
  *   Confirmed    The same link FAILs in two audits at least ConfirmAfter apart,
  *                both within the last ConfirmWithin, and no audit between or
  *                after them found it clean. One audit is enough if the link is

@@ -256,6 +256,7 @@ static int find_fails (struct service *s, const struct ledger_rows *audits,
                        struct link_fails *f, struct error *err)
 {
     bool rate = row->basis == BASIS_RATE;
+    bool rated = row->rate_expected_bits > 0;
     int64_t within = now - s->site.confirm_within_ms / 1000, oldest;
     struct ledger_rows found, crossed = { 0 };
     const struct ledger_audit *new = NULL;
@@ -276,11 +277,11 @@ static int find_fails (struct service *s, const struct ledger_rows *audits,
         const struct ledger_seen *seen = seen_by (&found, a->id);
         const struct ledger_seen *crosses = seen_by (&crossed, a->id);
 
-        if (!seen && crosses && !crosses->open && (!rate || crosses->rated))
+        if (!seen && crosses && !crosses->open && (!rated || crosses->rated))
             break; /* clean */
         if (seen && !rate && seen->excess_ns > s->site.fail_ns)
             f->doubted_s = a->begun;
-        if (!seen || !(rate ? seen->rated : seen->fail))
+        if (!seen || !((seen->rated && rated) || (seen->fail && !rate)))
             continue;
         f->times++;
         f->first = a->id;

@@ -80,6 +80,10 @@ static const struct {
                    NAN } },
     { "slowandless", { VERDICT_FAIL, HOST, SINCE, 412, 20, 131, NULL, 0, 98e9,
                        197e9 } },
+    { "bitslowandless", { VERDICT_FAIL, HOST, BASIS_CLASS, 120, 9, 131, NULL, 0,
+                          98e9, 197e9 } },
+    { "nodeless", { VERDICT_FAIL, FINDING_NODE, SINCE, 200, 9, 131, NULL, 0,
+                    98e9, 197e9 } },
     { "swless", { VERDICT_FAIL, FINDING_SWITCH, BASIS_RATE, LESS } },
 #undef LESS
 #undef HOST
@@ -369,6 +373,16 @@ static const struct {
     { "both, then less",
       "audit 1 -1800; slowandless h1; audit 2 -600; less h1", POLICY_DRAIN,
       "audits 1 and 2", NULL },
+    { "a little slow, and less", "audit 1 -1800; bitslowandless h1;"
+      "audit 2 -600; less h1", POLICY_DRAIN, "audits 1 and 2", NULL },
+    { "... once, with a sign",
+      "audit 1 -600; bitslowandless h1; sign h1 -300 1", POLICY_WAIT, "", NULL },
+    { "a host that carries less, twice",
+      "audit 1 -1800; nodeless h1; audit 2 -600; nodeless h1", POLICY_DRAIN,
+      "h1 mlx5_0/1: 98 of 197 Gb/s: look at its adapter and PCIe slot", NULL },
+    { "both, once, with a sign",
+      "audit 1 -600; slowandless h1; sign h1 -300 1", POLICY_DRAIN,
+      "lost width", NULL },
     { "a clean one in between, without rates",
       "audit 1 -1800; less h1; audit 2 -900; clean h1; audit 3 -600; less h1",
       POLICY_DRAIN, "audits 1 and 3", NULL },
