@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -420,18 +421,21 @@ static void limit_rates (struct lead *ck)
 {
     const struct burst_trouble *t = &ck->bursts;
     const struct roster *r = ck->step->roster;
-    char sentence[BURST_WHY + 256], more[64] = "";
+    char hosts[NAME_MAX + 64] = "";
+    struct fact why = { .kind = FACT_RATE_WHY, .name = { t->why } };
 
-    if (t->others > 0)
-        snprintf (more, sizeof (more), ", and %zu other%s", t->others,
-                  t->others == 1 ? "" : "s");
-    if (t->member == SIZE_MAX)
-        snprintf (sentence, sizeof (sentence), "rates: %s", t->why);
-    else
-        snprintf (sentence, sizeof (sentence), "rates: not those of %s%s: %s",
-                  r->rank[r->member[t->member]].host, more, t->why);
-    if (*t->why)
-        verdict_limit (ck->verdict, VERDICT_OK, fact_said (sentence));
+    if (!*t->why)
+        return;
+    if (t->member != SIZE_MAX) {
+        int n = snprintf (hosts, sizeof (hosts), "%.*s", NAME_MAX,
+                          r->rank[r->member[t->member]].host);
+
+        if (t->others > 0)
+            snprintf (hosts + n, sizeof (hosts) - (size_t)n,
+                      ", and %zu other%s", t->others, t->others == 1 ? "" : "s");
+        why.name[1] = hosts;
+    }
+    verdict_limit (ck->verdict, VERDICT_OK, why);
 }
 
 /* Add a limit for each node that was not measured, and for each problem of the

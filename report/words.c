@@ -578,6 +578,7 @@ static const char *const fact_words[FACT_KINDS] = {
     [FACT_RATE_SPREAD]
         = "rates were measured of host links alone, as messages are spread "
           "over the others",
+    [FACT_RATE_WHY] = "rates: {b?not those of }{b}{b?: }{a}",
     [FACT_RATE_HOSTS] = "rates of some hosts were not measured: no bursts were "
                         "possible with them",
     [FACT_ALONE]
