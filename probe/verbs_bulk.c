@@ -103,6 +103,8 @@ struct verbs_bulk {
     struct error trouble; /* text "": none */
 };
 
+static const char no_memory[] = "memory for bursts cannot be registered";
+
 static void note_bulk_trouble (struct verbs_bulk *b,
                                const struct verbs_bulk_end *end,
                                const char *what)
@@ -172,10 +174,7 @@ static int open_buffer (struct verbs_bulk *b, struct error *err)
                 return 0;
         }
         if (errno != ENOMEM || b->size_log <= VERBS_BULK_SIZE_LOG)
-            return verbs_device_failed (b->device,
-                                        "memory for bursts cannot be "
-                                        "registered",
-                                        errno, err);
+            return verbs_device_failed (b->device, no_memory, errno, err);
         close_memory (b);
         b->size_log = VERBS_BULK_SIZE_LOG;
     }
@@ -339,10 +338,7 @@ static struct bulk_pair *make_pair (struct verbs_bulk *b,
         return p;
     if (end->strict && b->relaxed && !b->target[1]
         && register_buffer (b, true, 0) < 0) {
-        verbs_device_failed (b->device,
-                             "memory for bursts cannot be "
-                             "registered",
-                             errno, err);
+        verbs_device_failed (b->device, no_memory, errno, err);
         return NULL;
     }
     for (int i = 0; i < b->qps; i++)
@@ -452,8 +448,10 @@ static int prepare_loopback (struct verbs_bulk *b,
         describe_pair (b, p[half], sl, false, &info[half]);
     }
     for (unsigned int half = 0; half < 2; half++)
-        if (connect_pair (b, p[half], sl, &info[!half], err) < 0)
+        if (connect_pair (b, p[half], sl, &info[!half], err) < 0) {
+            p[0]->spoiled = p[1]->spoiled = true;
             return -1;
+        }
     return 1;
 }
 
