@@ -16,9 +16,11 @@
 #include "util/alloc.h"
 
 enum {
-    PASSES = 2,          /* of the first stage, that count */
-    LATE = 20,           /* times BURST_NS: a burst is lost */
-    BYTES_MAX = 1 << 30, /* of a burst */
+    PASSES = 2,      /* of the first stage, that count */
+    LATE = 20,       /* times BURST_NS: a burst is lost; */
+    LATE_GAPS = 400, /* or so many gaps of the transport, as over soft RoCE, */
+    LATE_MAX_NS = 1000000000, /* up to this */
+    BYTES_MAX = 1 << 30,      /* of a burst */
     STEP_NS
     = 3000000, /* a step, about: its burst, a barrier, files of the kernel */
 };
@@ -258,6 +260,16 @@ static bool is_relaxed (const struct lead_bursts *lead, uint32_t end)
     return port && port->order == ORDER_RELAXED;
 }
 
+/* When a burst is lost. */
+static uint32_t late_after (const struct group *g)
+{
+    int64_t ns = LATE_GAPS * g->t->gap_ns;
+
+    return ns < LATE * BURST_NS ? LATE * BURST_NS
+           : ns < LATE_MAX_NS   ? (uint32_t)ns
+                                : LATE_MAX_NS;
+}
+
 /* Cut the flows into the members' tasks: rounds of flows, the same with strict
  * ordering, the loopbacks, and these with strict ordering.
  */
@@ -309,7 +321,7 @@ static void cut_flows (struct lead_bursts *lead)
         w->passes = passes;
         w->rounds = rounds;
         w->flow_rounds = flows;
-        w->late_ns = (uint32_t)(LATE * BURST_NS);
+        w->late_ns = late_after (lead->g);
         w->rails = lead->g->first[m + 1] - lead->g->first[m];
     }
 }
