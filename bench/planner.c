@@ -138,6 +138,10 @@ static const struct bench_case whole[] = {
       { 0 }, 1, 0, 0 },
     { "24-port 3-tree m, 3:1", { FAT_TREE, { 24, 3, 3 }, M, 0 },
       { 0 }, 1, 0, 0 },
+    { "64 hosts of 8 rails d", { FAT_TREE, { 32, 2, 1, 8 }, D, 0 },
+      { 0 }, 0, 0, 0 },
+    { "64 hosts of 8 rails m", { FAT_TREE, { 32, 2, 1, 8 }, M, 0 },
+      { 0 }, 0, 0, 0 },
 };
 
 /* Results that the processes of a case share. 0 seconds: that step did not

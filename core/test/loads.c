@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/paths/multipath.h"
 #include "core/rate/across.h"
 #include "core/rate/carry.h"
 #include "core/rate/flows.h"
@@ -359,6 +360,55 @@ static void test_lmc (void)
     free (name);
 }
 
+/* Up ports that lead nearer are all the same to its switches. */
+static size_t spread_hops (const void *net, const struct traffic_class *as,
+                           uint32_t place, uint32_t to, uint32_t *arc,
+                           size_t most)
+{
+    const struct treenet *t = net;
+    uint32_t l = place / t->each + 1, s = place % t->each;
+
+    (void)as;
+    if (place >= t->nswitches || l == t->q || most < t->k
+        || s / t->power[l - 1] == to / t->power[l])
+        return 0;
+    for (uint32_t u = 0; u < t->k; u++)
+        arc[u] = 2 * (l * t->n + s * t->k + u);
+    return t->k;
+}
+
+/* Leaves of three hosts, one, and two, between which messages are spread. */
+static void test_spread (void)
+{
+    static const uint32_t who[] = { 0, 1, 2, 5, 8, 9 };
+    const struct traffic_class as = { 0, true };
+    struct treenet *t = treenet_create (8, 2, TREE_DMODK, 1);
+    struct loads_options opts = { .hosts = true, .seed = 1 };
+    struct pathset *ps, *on;
+    struct outcome out;
+    struct multipath *m;
+
+    set_rates (t->info, t->net.nlinks, t->n, 200, 200);
+    t->net.hops = spread_hops;
+    ps = treenet_pathset (t, who, 6);
+    m = multipath_create ((const struct pathset *const *)&ps, 1, &as, NULL);
+    on = m ? pathset_on (ps, &m->network, NULL) : NULL;
+    if (!on)
+        abort ();
+    out = make_loads (on, &opts);
+    ok (out.good && out.far == 1 && out.least == 1 && out.rounds == 3
+            && out.links == 6 && out.filled == 6,
+        "messages are spread: pairs of a leaf, and one of the lone host");
+    opts.near = true;
+    out = make_loads (on, &opts);
+    ok (out.good && out.far == 0 && out.filled == 5 && out.rounds == 3,
+        "... pairs of a leaf alone");
+    pathset_destroy (on);
+    pathset_destroy (ps);
+    multipath_destroy (m);
+    treenet_destroy (t);
+}
+
 /*
  * The second look
  */
@@ -591,6 +641,7 @@ int main (void)
     test_cards ();
     test_subnets ();
     test_lmc ();
+    test_spread ();
     test_again ();
     test_lost ();
     return done_testing ();
