@@ -189,6 +189,38 @@ static void add_first_hops (struct crossings *s, uint32_t from)
     }
 }
 
+/* Where few leaves or receivers have paths over an arc: other senders of the same
+ * leaves.
+ */
+static void add_senders (struct crossings *s, uint32_t arc)
+{
+    const struct tree *t = s->tree;
+    struct across_arc *x = &s->a->arc[arc];
+    uint8_t n = x->npairs;
+
+    for (uint32_t turn = 1; x->npairs < ACROSS_PAIRS; turn++) {
+        bool any = false;
+
+        for (uint8_t i = 0; i < n && x->npairs < ACROSS_PAIRS; i++) {
+            size_t leaf = t->leaf_of[x->pair[i].a];
+            const uint32_t *member = t->member + t->first[leaf];
+            uint32_t size = t->first[leaf + 1] - t->first[leaf], k = 0;
+            struct probe p = { 0, x->pair[i].b };
+
+            if (turn >= size)
+                continue;
+            any = true;
+            while (member[k] != x->pair[i].a)
+                k++;
+            p.a = member[(k + turn) % size];
+            if (pathset_port (s->ps, p.a) != pathset_port (s->ps, p.b))
+                x->pair[x->npairs++] = p;
+        }
+        if (!any)
+            return;
+    }
+}
+
 /* A port is in one flow at a time: its link gets at most what the fastest of all
  * others can send or take.
  */
@@ -242,6 +274,10 @@ int across_draw (struct across *a, struct pathset *ps, const double *rate,
             add_leaf_path (&s, l);
         add_first_hops (&s, to);
     }
+    /* first hops, which no tree has, are of one sender */
+    for (size_t x = 0; x < narcs && rc == 0; x++)
+        if (s.arc[x].port > 0)
+            add_senders (&s, x);
     for (size_t x = 0; x < narcs && rc == 0 && !wanted; x++) {
         double most = fmin (rate[x / 2], s.arc[x].receivers);
 

@@ -291,7 +291,8 @@ static int load_arc (struct maker *m, uint32_t arc, bool near,
     size_t before = m->nflows;
     double load;
 
-    for (int alone = m->opts->apart; alone >= 0; alone--)
+    for (int alone = m->opts->apart; alone >= (near && m->opts->apart);
+         alone--)
         if (add_fitting_pairs (m, arc, l->alike, near ? l->nnear : l->nalike,
                                alone, err)
                 < 0

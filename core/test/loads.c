@@ -445,24 +445,26 @@ static void look_close (struct look *s)
     free (s->arc);
 }
 
-/* What the first flows carried. */
-static struct bursts *run_bursts (const struct look *s, double usual)
+/* Add what the flows of a plan carried. */
+static struct bursts *run_bursts (const struct look *s,
+                                  const struct plan *plan, struct bursts *b,
+                                  double usual)
 {
-    struct bursts *b = bursts_create ();
+    size_t from = b->nflows;
     double (*rate)[2];
 
-    for (size_t r = 0; r < plan_rounds (s->first); r++) {
+    for (size_t r = 0; r < plan_rounds (plan); r++) {
         size_t n;
-        const struct probe *p = plan_round (s->first, r, &n);
+        const struct probe *p = plan_round (plan, r, &n);
 
         for (size_t i = 0; i < n; i++)
-            bursts_add_flow (b, &(struct burst_flow){ p[i].a, p[i].b, r,
+            bursts_add_flow (b, &(struct burst_flow){ p[i].a, p[i].b, from + r,
                                                       { { 0 } } });
     }
     rate = table_alloc (b->nflows, sizeof (*rate));
     if (bursts_expected (b, s->ps, s->arc, rate, NULL) < 0)
         abort ();
-    for (size_t i = 0; i < b->nflows; i++)
+    for (size_t i = from; i < b->nflows; i++)
         for (int k = 0; k < 2; k++)
             b->flow[i].way[k]
                 = (struct burst_way){ .kept = 2, .best = usual * rate[i][k] };
@@ -590,7 +592,8 @@ static void test_again (void)
             for (int k = 0; k < 2; k++)
                 if (c->arc == 2 || c->arc == k)
                     s.arc[2 * c->slow[n] + k] /= 2;
-        plan = look_again (&s, run_bursts (&s, c->usual));
+        plan = look_again (&s, run_bursts (&s, s.first, bursts_create (),
+                                           c->usual));
         good = plan && plan_rounds (plan) <= c->rounds
                && pairs_are_new (s.first, plan)
                && (n > 0) == (plan_rounds (plan) > 0);
@@ -609,6 +612,87 @@ static void test_again (void)
     }
 }
 
+/* Links that a low flow crossed, in a direction that no good one crossed. */
+static size_t count_suspects (const struct look *s, const struct bursts *b,
+                              uint32_t slow, bool *found)
+{
+    size_t nlinks = s->t->net.nlinks, n = 0;
+    double (*expected)[2] = table_alloc (b->nflows, sizeof (*expected));
+    bool *seen[2] = { table_alloc (2 * nlinks, sizeof (bool)),
+                      table_alloc (2 * nlinks, sizeof (bool)) };
+
+    if (bursts_expected (b, s->ps, NULL, expected, NULL) < 0)
+        abort ();
+    for (size_t i = 0; i < b->nflows; i++)
+        for (int k = 0; k < 2; k++) {
+            const struct burst_flow *f = &b->flow[i];
+            bool low = f->way[k].best < .95 * expected[i][k];
+            uint32_t arc[PATH_MAX_HOPS];
+            int hops = pathset_walk (s->ps, k ? f->b : f->a, k ? f->a : f->b,
+                                     arc, NULL);
+
+            for (int h = 0; h < hops; h++)
+                seen[low][arc[h]] = true;
+        }
+    *found = false;
+    for (size_t l = 0; l < nlinks; l++)
+        if ((seen[1][2 * l] && !seen[0][2 * l])
+            || (seen[1][2 * l + 1] && !seen[0][2 * l + 1])) {
+            n++;
+            *found |= l == slow;
+        }
+    free (expected);
+    free (seen[0]);
+    free (seen[1]);
+    return n;
+}
+
+/* Each link in turn is slow: how many both looks resolve. */
+static void test_resolved (void)
+{
+    static const struct {
+        enum tree_routing routing;
+        size_t n, links, alone; /* these resolved, at least */
+    } rows[] = { { TREE_MINHOP, 128, 384, 384 },
+                 { TREE_MINHOP, 16, 32, 25 },
+                 /* a host's last links carry nothing but what it receives */
+                 { TREE_DMODK, 16, 32, 16 } };
+    uint32_t who[128];
+
+    for (uint32_t k = 0; k < 128; k++)
+        who[k] = k;
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        size_t alone = 0, named = 0, m;
+        const uint32_t *link;
+        struct look s;
+
+        look_open (&s, rows[i].routing, who, rows[i].n, false);
+        link = pathset_links (s.ps, &m, NULL);
+        for (size_t c = 0; c < m; c++) {
+            double *arc = &s.arc[2 * link[c]];
+            struct bursts *b;
+            struct plan *plan;
+            bool found;
+
+            arc[0] = arc[1] = 100 * GB;
+            b = bursts_create ();
+            run_bursts (&s, s.first, b, 1);
+            if (!(plan = loads_again (s.ps, s.first, b, &s.opts, NULL)))
+                abort ();
+            run_bursts (&s, plan, b, 1);
+            alone += count_suspects (&s, b, link[c], &found) == 1 && found;
+            named += found;
+            arc[0] = arc[1] = 200 * GB;
+            plan_destroy (plan);
+            bursts_destroy (b);
+        }
+        ok (m == rows[i].links && named == m && alone >= rows[i].alone,
+            "%zu links of %zu hosts, each slow in turn: %zu are suspect, %zu"
+            " alone", m, rows[i].n, named, alone);
+        look_close (&s);
+    }
+}
+
 /* What is lost was not slow, and is looked at; what was never measured is not. */
 static void test_lost (void)
 {
@@ -617,13 +701,13 @@ static void test_lost (void)
     struct look s;
 
     look_open (&s, TREE_DMODK, (uint32_t[]){ 0, 1, 2, 3 }, 4, false);
-    b = run_bursts (&s, 1);
+    b = run_bursts (&s, s.first, bursts_create (), 1);
     b->flow[0].way[1].lost = 1;
     plan = look_again (&s, b);
     ok (plan && plan_rounds (plan) > 0, "a burst was lost: %zu rounds",
         plan ? plan_rounds (plan) : 0);
     plan_destroy (plan);
-    b = run_bursts (&s, 1);
+    b = run_bursts (&s, s.first, bursts_create (), 1);
     b->flow[0].way[1].kept = b->flow[0].way[0].kept = 0;
     b->flow[0].way[1].best = b->flow[0].way[0].best = 0;
     plan = look_again (&s, b);
@@ -643,6 +727,7 @@ int main (void)
     test_lmc ();
     test_spread ();
     test_again ();
+    test_resolved ();
     test_lost ();
     return done_testing ();
 }
