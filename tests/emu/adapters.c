@@ -180,6 +180,7 @@ static int change_adapters (struct adapter *all, const struct fabric *f,
 
             if (change (&changed, what, err) < 0)
                 return -1;
+            changed.planted = true;
             if (pass > 0)
                 *a = changed;
         }

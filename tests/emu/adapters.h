@@ -19,6 +19,7 @@
 enum adapter_way { ADAPTER_SENDS, ADAPTER_RECEIVES };
 
 struct adapter {
+    bool planted;                     /* a command changed something */
     struct pcie_rate now, able, slot; /* as it runs; at most, of its two ends */
     bool hidden;                      /* the kernel shows nothing of PCIe */
     double limit[2]; /* planted without that, bits per second; 0: none */
