@@ -541,7 +541,7 @@ int ledger_found (struct ledger *ledger, int64_t from, const char *link,
  * measured, it was judged, no finding suspects it (except one about its host's
  * software, PCIe or adapter), and ledger_baseline would have had an earlier RTT
  * over it; lossy: half of its probes or more were lost; rated: what it carries was
- * measured; peer: the one host with
+ * measured, and is not less than expected; peer: the one host with
  * which all RTTs over it were measured, NULL if there were several. Return as
  * ledger_list.
  */

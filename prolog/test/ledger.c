@@ -1368,10 +1368,12 @@ static void test_rates (void)
 
     audit_rates (l, 300, 0);
     ok (nsuspected (l) == 1, "an audit without rates does not clear it");
+    audit_rates (l, 310, 160e9);
+    ok (nsuspected (l) == 1, "nor one that could not judge it");
     ok (ledger_list (l, LEDGER_LINKS, 0, 0, &rows, &err) == 0, "links");
     for (size_t i = 0; i < rows.n; i++)
         n += !strcmp (rows.link[i].link, link)
-             && (rows.link[i].finding < 0 ? rows.link[i].audit == 3
+             && (rows.link[i].finding < 0 ? rows.link[i].audit == 4
                                           : rows.link[i].audit == 2
                                                 && rows.link[i].rate_bits
                                                        == 98e9);
@@ -1382,8 +1384,10 @@ static void test_rates (void)
         "so it FAILs");
     ledger_clear (&rows);
     ok (ledger_link_audits (l, 1, link, host[0], &rows, &err) == 0
-            && rows.n == 3 && rows.seen[1].rated && !rows.seen[1].clean
-            && !rows.seen[2].rated && rows.seen[2].clean,
+            && rows.n == 4 && rows.seen[0].rated
+            && !rows.seen[1].rated && !rows.seen[1].clean
+            && !rows.seen[2].rated && rows.seen[2].clean
+            && !rows.seen[3].rated && rows.seen[3].clean,
         "each audit says whether it measured that");
     ledger_clear (&rows);
 
@@ -1399,7 +1403,7 @@ static void test_rates (void)
     audit (l, 800, 2, 400, VERDICT_FAIL);
     audit_rates (l, 900, 0);
     ok (nsuspected (l) == 2, "of both, one with rates");
-    ok (pruned (l, 350, 1000) == 3
+    ok (pruned (l, 350, 1000) == 4
             && ask ("led", "SELECT count(*) FROM rate") == 4
             && ask ("led", "SELECT count(*) FROM fact") == 3,
         "rates go with their audits");
