@@ -184,8 +184,8 @@ int compare_baseline_rates (const void *va, const void *vb)
 /* What arcs carried that were asked for as much as they may be able to: host
  * links, and others that were at least half filled.
  */
-static int add_rates (struct baseline *b, const struct bursts *bursts,
-                      int64_t audit, struct error *err)
+int baseline_add_bursts (struct baseline *b, const struct bursts *bursts,
+                         int64_t audit, struct error *err)
 {
     const struct link_info *link = pathset_network (b->ps)->link;
     struct carry *c = bursts_carried (bursts, b->ps, err);
@@ -250,7 +250,7 @@ int baseline_add (struct baseline *b, const struct samples *s, int64_t audit,
         i += o.v[i].oneway;
     }
     if (rc == 0 && s->bursts)
-        rc = add_rates (b, s->bursts, audit, err);
+        rc = baseline_add_bursts (b, s->bursts, audit, err);
     observe_loopbacks (s, ends, time);
     for (uint32_t i = 0; i < ends && rc == 0; i++)
         if (!isnan (time[i].ns) && measured[i])

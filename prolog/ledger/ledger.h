@@ -618,7 +618,8 @@ json_t *ledger_history (struct ledger *ledger, const struct network *net,
  * name, and audits that found others' traffic. Of the other audits, RTTs are
  * left out that cross a link that was suspected, not judged, or rebased since.
  * Where messages were spread, each RTT has its flows, but not where any link
- * between switches was rebased since, which they may cross. A host whose
+ * between switches was rebased since, which they may cross. So are rates of such
+ * links, but findings of rates alone leave no RTT out. A host whose
  * loopback is slower too does not make its link suspected: the run contains
  * that loopback. Names resolve as in plan_read. errno ENOENT: nothing was
  * measured. Work grows with the RTTs of these audits.
