@@ -507,12 +507,13 @@ static void find_suspects (struct judging *w, const struct csr *arcs,
     }
 }
 
-/* The link that explains the most flows; on a tie a host's, then the one that
+/* The link that explains the most flows, if none is blamed; on a tie a host's, then the one that
  * carried the smallest share of its rate.
  */
 static uint32_t best_link (struct judging *w)
 {
     const struct link_info *info = w->net->link;
+    const bool *blamed = w->of->blamed;
     uint32_t best = 0;
     double least = HUGE_VAL;
 
@@ -526,10 +527,14 @@ static uint32_t best_link (struct judging *w)
             = fmax (c->carried[0], c->carried[1])
               / fmax (w->of->arc_bits[2 * l], w->of->arc_bits[2 * l + 1]);
 
-        if (i == 0 || w->explains[l] > w->explains[best]
-            || (w->explains[l] == w->explains[best]
-                && (info[l].kind != info[best].kind ? info[l].kind == LINK_HOST
-                                                    : part < least))) {
+        int order = blamed ? blamed[l] - blamed[best] : 0;
+
+        if (order == 0 && w->explains[l] != w->explains[best])
+            order = w->explains[l] > w->explains[best] ? 1 : -1;
+        if (order == 0)
+            order
+                = (info[l].kind == LINK_HOST) - (info[best].kind == LINK_HOST);
+        if (i == 0 || order > 0 || (order == 0 && part < least)) {
             best = l;
             least = part;
         }
@@ -700,7 +705,7 @@ struct carry *bursts_carried (const struct bursts *b, const struct pathset *ps,
                 fair[i] = NAN;
             rate[i] = isnan (fair[i]) ? NAN : w->best;
         }
-        of = (struct carry_flows){ &flows, rate, fair, NULL, 0, 0 };
+        of = (struct carry_flows){ &flows, rate, fair, NULL, 0, 0, NULL };
         out = carry_explain (net, &of);
         free (rate);
         free (fair);

@@ -14,6 +14,7 @@
 #ifndef CORE_CARRY_H
 #define CORE_CARRY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -132,6 +133,8 @@ struct carry_flows {
                                   measured */
     const double *arc_bits; /* [2 * nlinks] of each arc; HUGE_VAL: not known */
     double floor, same;
+    const bool *blamed; /* [nlinks] these come first: other signs show that they
+                           are slow; NULL: none */
 };
 struct carry *carry_explain (const struct network *net,
                              const struct carry_flows *of);
