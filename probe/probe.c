@@ -754,6 +754,7 @@ static uint32_t row_times (struct sample *s, double *flow_ns, bool single,
                            size_t rows, double scale)
 {
     double rtt[PROBE_REPEATS_MAX];
+    uint32_t slow[SLOW_LIMITS] = { 0 };
     uint32_t n = 0;
 
     for (size_t i = 0; i < rows; i++) {
@@ -762,12 +763,12 @@ static uint32_t row_times (struct sample *s, double *flow_ns, bool single,
         for (unsigned int k = 0; k < part->echoes[row + i]; k++)
             rtt[n++] = scale * part->rtt[first_of (part, row + i) + k];
         if (flow_ns && !single)
-            flow_ns[i] = sample_flow (rtt + first, n - first);
+            flow_ns[i] = sample_flow (rtt + first, n - first, slow);
     }
     if (flow_ns && single)
         memcpy (flow_ns, rtt, n * sizeof (*rtt));
     if (n > 0)
-        sample_times (s, rtt, n);
+        sample_times (s, rtt, n, flow_ns && !single ? slow : NULL);
     return n;
 }
 

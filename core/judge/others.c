@@ -89,8 +89,7 @@ int judge_delays (struct judgement *j, struct error *err)
     struct share slow;
     struct finding *f;
 
-    /* traffic may be why, or another path of some messages */
-    if (j->crowded || j->paths)
+    if (j->crowded) /* traffic may be why */
         return 0;
     if (share_find (&slow, j->ps, j->samples, SHARE_SLOW, false, err) < 0)
         return -1;

@@ -23,6 +23,10 @@
  * A processor that sleeps delays messages, too, and likewise those of the host to
  * itself: messages of a host whose loopbacks were slow at two times are not
  * counted.
+ *
+ * Where switches spread messages, links are those between places. A cable of a
+ * bundle affects the flows that cross it, a host end all of its flows alike: that
+ * tells them apart where the same messages cross both.
  */
 #include "config.h"
 #include "core/judge/explain.h"
@@ -33,6 +37,7 @@
 #include <string.h>
 
 #include "core/linear/sparse.h"
+#include "core/paths/multipath.h"
 #include "util/alloc.h"
 #include "util/pool.h"
 
@@ -40,6 +45,7 @@ enum {
     SAMPLES_MIN = 4,          /* samples with losses: at least two probes */
     ASLEEP_LOOPBACKS_MIN = 2, /* loopbacks with slow messages */
     LIMITS = 2,
+    FLOW_TELLS = 2,     /* messages of a flow, on average */
     DIVIDE_PASSES = 20, /* more fit noise, as sums tell little of each link */
 };
 
@@ -67,6 +73,7 @@ struct tally {
     double sent, affected; /* messages; */
     double waited;         /* ... those that took a quarter of a limit more */
     double squares;        /* sum of affected^2 / sent of samples */
+    double by_flow;        /* ... of messages of each flow, of all samples */
     size_t all, samples;   /* samples; with affected ones */
 };
 
@@ -86,6 +93,7 @@ struct share_work {
     const uint32_t *of;         /* [m] links of the job */
     bool first;
     double enough;              /* samples */
+    double cables;              /* of the smallest bundle; 1: there is none */
     struct tally *link[LIMITS]; /* [m] */
     struct tally all[LIMITS];
     bool *left_out;             /* [endpoints] their messages are not counted */
@@ -96,12 +104,13 @@ struct share_work {
 };
 
 static void add_tally (struct tally *t, double sent, double affected,
-                       double waited)
+                       double waited, double by_flow)
 {
     t->sent += sent;
     t->affected += affected;
     t->waited += waited;
     t->squares += sent > 0 ? affected * affected / sent : 0;
+    t->by_flow += by_flow;
     t->all++;
     t->samples += affected > 0;
 }
@@ -182,10 +191,12 @@ static int count_crossings (struct share_work *w, struct error *err)
             double sent = lost ? s->sent : s->sent - s->lost;
             double affected = lost ? s->lost : s->slow[limits[limit].slow];
             double waited = lost ? 0 : s->slow[limits[limit].waited];
+            double by_flow = s->nflows > 0 ? sent / s->nflows : sent;
 
-            add_tally (&w->all[limit], sent, affected, waited);
+            add_tally (&w->all[limit], sent, affected, waited, by_flow);
             for (size_t p = 0; p < row.n; p++)
-                add_tally (&w->link[limit][col[p]], sent, affected, waited);
+                add_tally (&w->link[limit][col[p]], sent, affected, waited,
+                           by_flow);
         }
     }
     return 0;
@@ -207,6 +218,37 @@ static double dispersion (const struct tally *t)
                ? 1
                : fmax (1, (t->squares - t->affected * p) / (p * (1 - p))
                               / (double)(t->all - 1));
+}
+
+/* Whether these counts are those of one of a bundle's cables: all that it affects
+ * is of the flows that cross it, there or back. With f messages in a flow, counts
+ * of which a share p is affected then scatter by 1 + f p (cables - 1) / 2 (1 - p),
+ * and by 1 if all flows are alike.
+ */
+static bool is_of_one_cable (const struct tally *t, double cables)
+{
+    double p = t->affected / t->sent;
+    double f = t->by_flow / (double)t->all;
+    double more = f * p * (cables - 1) / (2 * (1 - p));
+
+    return cables * p <= 2 && dispersion (t) > 1 + more / 2;
+}
+
+/* Whether link k, where messages are spread, cannot be why: it is a bundle, and no
+ * single one of its cables is why (all of them are no cause, here as elsewhere);
+ * or it is a single link, and some bundle's cable is why.
+ */
+static bool is_not_why (const struct share_work *w, size_t k,
+                        const struct tally *t)
+{
+    const struct multipath *multi = pathset_network (w->ps)->multi;
+    double cables = multi ? multi->cables[w->of[k]] : 0;
+
+    if (!multi || t->by_flow < FLOW_TELLS * (double)t->all)
+        return false;
+    if (cables > 1)
+        return !is_of_one_cable (t, cables);
+    return is_of_one_cable (t, w->cables);
 }
 
 /* The likeliest rate of each link. */
@@ -266,6 +308,18 @@ static void own_messages (struct share_work *w, size_t k, int limit,
     free (both);
 }
 
+/* The cables of the smallest bundle; 1 if there is none. */
+static double least_bundle (const struct share_work *w)
+{
+    const struct multipath *multi = pathset_network (w->ps)->multi;
+    double least = INFINITY;
+
+    for (size_t k = 0; multi && k < w->m; k++)
+        if (multi->cables[w->of[k]] > 1)
+            least = fmin (least, multi->cables[w->of[k]]);
+    return isfinite (least) ? least : 1;
+}
+
 /* Log odds that fewer messages are between the limits than in traffic; less than
  * 0: there are more.
  */
@@ -295,7 +349,8 @@ static double link_ratio (struct share_work *w, size_t k, int limit,
     if ((double)link->samples < w->enough
         || link->affected < (slow ? SLOW_RATE : LOST_RATE) * link->sent
         || (slow && link->sent - link->waited < QUIET_SHARE_MIN * link->sent)
-        || link->affected * others.sent <= others.affected * link->sent)
+        || link->affected * others.sent <= others.affected * link->sent
+        || is_not_why (w, k, link))
         return 0;
     *scatter = dispersion (&others);
     found = log_likelihood (link) + log_likelihood (&others)
@@ -389,6 +444,7 @@ int share_find (struct share *share, struct pathset *ps,
     }
     for (int i = 0; i < LIMITS; i++)
         w.link[i] = pool_alloc (w.pool, w.m, sizeof (*w.link[i]));
+    w.cables = least_bundle (&w);
     w.left_out = pool_alloc (w.pool, pathset_size (ps), sizeof (*w.left_out));
     ev = pool_alloc (w.pool, w.m, sizeof (*ev));
     w.need = part * (EVIDENCE_MIN_LOG_ODDS + log ((double)w.m));

@@ -21,7 +21,6 @@ enum {
     ROUNDS_MAX = 1 << 20,
     SENT_MAX = 1 << 24,
     LEVEL_MAX = 15,
-    FLOW_SEVERAL = 4, /* messages of a flow */
     FEW = 5, /* repeats that the quantiles show one by one */
     LOOPBACKS_MAX = 1 << 20,
     FLOWS_MAX = 1 << 20, /* of bursts */
@@ -189,28 +188,34 @@ static double least_of (const double *rtt_ns)
                       ? RTT_P25 : RTT_MIN];
 }
 
-void sample_times (struct sample *s, double *v, size_t n)
+static void add_slow (uint32_t *slow, double least, const double *v, size_t n)
 {
-    double least;
-
-    sample_quantiles (s->rtt_ns, v, n);
-    least = least_of (s->rtt_ns);
-    for (int k = 0; k < SLOW_LIMITS; k++) {
-        s->slow[k] = 0;
+    for (int k = 0; k < SLOW_LIMITS; k++)
         for (size_t i = 0; i < n; i++)
-            s->slow[k] += v[i] > least + slow_limit_ns[k];
-    }
+            slow[k] += v[i] > least + slow_limit_ns[k];
 }
 
-double sample_flow (const double *v, size_t n)
+void sample_times (struct sample *s, double *v, size_t n, const uint32_t *slow)
 {
-    double least = INFINITY, second = INFINITY;
+    sample_quantiles (s->rtt_ns, v, n);
+    memset (s->slow, 0, sizeof (s->slow));
+    if (slow && n >= SAMPLE_FLOW_SEVERAL * (size_t)s->nflows)
+        memcpy (s->slow, slow, sizeof (s->slow));
+    else
+        add_slow (s->slow, least_of (s->rtt_ns), v, n);
+}
+
+double sample_flow (const double *v, size_t n, uint32_t *slow)
+{
+    double least = INFINITY, second = INFINITY, ns;
 
     for (size_t i = 0; i < n; i++) {
         second = fmin (second, fmax (least, v[i]));
         least = fmin (least, v[i]);
     }
-    return n == 0 ? NAN : n < FLOW_SEVERAL ? least : second;
+    ns = n == 0 ? NAN : n < SAMPLE_FLOW_SEVERAL ? least : second;
+    add_slow (slow, ns, v, n);
+    return ns;
 }
 
 /*

@@ -51,6 +51,7 @@ struct sample {
 };
 enum {
     SAMPLE_FLOWS_MAX = 256,
+    SAMPLE_FLOW_SEVERAL = 4, /* messages of a flow */
     /* of a confirm stage where messages are hashed, from each side; the least
      * of several times of a flow, all over one path, is without noise
      */
@@ -130,8 +131,12 @@ int node_check (const struct node *node, const char *where,
  */
 void sample_quantiles (double *rtt_ns, double *v, size_t n);
 
-/* The same of a sample, and count its slow repeats. */
-void sample_times (struct sample *s, double *v, size_t n);
+/* The same of a sample, and count its slow repeats. Where several messages of each
+ * of its flows arrived, the flows' counts `slow` are those: their paths differ in
+ * length. NULL: there are no flows.
+ */
+void sample_times (struct sample *s, double *v, size_t n,
+                   const uint32_t *slow);
 
 /* Whether the least is a step of the clock: far below others that agree. */
 static inline bool sample_is_step (double least, double next, double most)
@@ -139,10 +144,12 @@ static inline bool sample_is_step (double least, double next, double most)
     return most - next < (next - least) / 4;
 }
 
-/* The time of a flow from the n RTTs of its messages: the least; of four or
- * more the second, as a single one may be a step of the clock. NAN if n is 0.
+/* The time of a flow from the n RTTs of its messages: the least; of
+ * SAMPLE_FLOW_SEVERAL or more the second, as a single one may be a step of the
+ * clock. NAN if n is 0. slow[SLOW_LIMITS] gets those of its messages that are
+ * above that, in addition.
  */
-double sample_flow (const double *v, size_t n);
+double sample_flow (const double *v, size_t n, uint32_t *slow);
 
 /* Write; read. Names are resolved as in plan_read: the reader collects the
  * names of all endpoints in the file. If *ps is not NULL on entry, names must

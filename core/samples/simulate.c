@@ -334,6 +334,7 @@ static int simulate_repeats (struct simulation *sim, struct sample *s,
     unsigned int repeats = again ? opts->flows * opts->messages : opts->repeats;
     unsigned int flows = again ? opts->flows : opts->repeats, n = 0;
     unsigned int first = 0; /* of a flow */
+    uint32_t slow[SLOW_LIMITS] = { 0 };
     bool within = !strcmp (pathset_endpoint (sim->ps, s->a)->host,
                            pathset_endpoint (sim->ps, s->b)->host);
 
@@ -372,13 +373,13 @@ static int simulate_repeats (struct simulation *sim, struct sample *s,
             keep_ways (sim, s, ns - rtt_ns);
         if (ns > -INFINITY)
             sim->v[n++] = fmax (ns, 0);
-        if (flow < s->nflows)
-            sim->flow_ns[flow] = sample_flow (sim->v + first, n - first);
+        if (flow < s->nflows && (k + 1) % (repeats / flows) == 0)
+            sim->flow_ns[flow] = sample_flow (sim->v + first, n - first, slow);
     }
     s->sent = repeats;
     s->lost = repeats - n;
     if (n > 0)
-        sample_times (s, sim->v, n);
+        sample_times (s, sim->v, n, opts->spread ? slow : NULL);
     return 0;
 }
 

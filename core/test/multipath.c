@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/judge/explain.h"
 #include "core/judge/mixture.h"
 #include "core/plan/plan.h"
 #include "core/samples/simulate.h"
@@ -473,6 +474,76 @@ static void test_huge (void)
     pathset_destroy (ps);
 }
 
+/* A link that delays messages, or loses them. */
+struct ailing {
+    uint32_t link;
+    double share, ns;
+};
+
+static double ail (void *arg, const struct simulated *trip, struct rng *rng)
+{
+    const struct ailing *ailing = arg;
+    double ns = 0;
+
+    for (int i = 0; i < trip->narcs; i++)
+        if (arc_link (trip->arc[i]) == ailing->link
+            && rng_uniform (rng) < ailing->share)
+            ns += ailing->ns;
+    return ns;
+}
+
+/* Of a job with a host at each leaf, so that the same messages cross a host's link
+ * and the bundle of its leaf, at which cable `link` ails.
+ */
+static struct share find_ailing (struct ailing ailing, unsigned int each)
+{
+    const struct traffic_class as = { 3, false };
+    const struct endpoint end[LEAVES] = {
+        { 0, "a", "a" }, { 2, "c", "c" }, { 4, "e", "e" }, { 6, "g", "g" }
+    };
+    struct pathset *ps = pathset_create (&net, end, LEAVES, NULL), *places;
+    struct plan *plan = plan_create ("by hand");
+    struct simulate_options sim = {
+        .noise_ns = 20, .repeats = 20, .seed = 5, .spread = &as,
+        .again = 1, .flows = 240 / each, .messages = each,
+        .more = ail, .more_arg = &ailing,
+    };
+    struct multipath *m;
+    struct share share;
+    struct samples *s;
+    size_t round = 1;
+
+    for (uint32_t a = 0; a < LEAVES; a++)
+        for (uint32_t b = a + 1; b < LEAVES; b++)
+            plan_add (plan, round++, a, b);
+    m = multipath_create ((const struct pathset *const *)&ps, 1, &as, NULL);
+    places = pathset_on (ps, &m->network, NULL);
+    s = simulate (ps, plan, latency, &sim, NULL);
+    share_find (&share, places, s,
+                isfinite (ailing.ns) ? SHARE_SLOW : SHARE_LOST, false, NULL);
+    samples_destroy (s);
+    plan_destroy (plan);
+    pathset_destroy (places);
+    multipath_destroy (m);
+    pathset_destroy (ps);
+    return share;
+}
+
+static void test_share (void)
+{
+    struct share slow = find_ailing ((struct ailing){ 2, .2, 5000 }, 40);
+    struct share lost = find_ailing ((struct ailing){ 2, .1, -INFINITY }, 40);
+    struct share cable = find_ailing ((struct ailing){ 11, .3, 5000 }, 40);
+    struct share single = find_ailing ((struct ailing){ 2, .1, -INFINITY }, 1);
+
+    ok (slow.n == 1 && slow.link[0] == 2,
+        "a host that delays messages is told from its leaf's cables");
+    ok (lost.n == 1 && lost.link[0] == 2, "and so is one that loses them");
+    ok (cable.n == 1 && cable.link[0] == 11,
+        "one of the cables that delays them is not taken for the host");
+    ok (single.n == 2, "flows of one message do not tell");
+}
+
 int main (void)
 {
     make_links ();
@@ -487,5 +558,6 @@ int main (void)
     test_noise (0.4, 400, true);
     test_asleep ();
     test_huge ();
+    test_share ();
     return done_testing ();
 }

@@ -76,7 +76,7 @@ static void test_slow (void)
         double v[8];
 
         memcpy (v, tab[i].ns, sizeof (v));
-        sample_times (&s, v, 8);
+        sample_times (&s, v, 8, NULL);
         ok (!memcmp (s.slow, tab[i].slow, sizeof (s.slow)),
             "slow repeats, %s: %u %u %u %u", tab[i].what, s.slow[0], s.slow[1],
             s.slow[2], s.slow[3]);
