@@ -585,21 +585,24 @@ static bool was_low (const struct rating *r, const struct baseline_rate *b)
     return b->bits < SHARE_OWN * r->top * b->expected;
 }
 
-/* The share of switch links that were low in a run of the baseline. */
-static double low_share (const struct rating *r, int64_t audit)
+/* The share of the other switch links' arcs that were low in a run of the baseline, and
+ * one more.
+ */
+static double low_share (const struct rating *r, int64_t audit, uint32_t but)
 {
-    size_t n = 0, low = 0;
+    double n = 1, low = 1;
 
     for (size_t i = 0; i < r->base->nrates; i++) {
         const struct baseline_rate *b = &r->base->rate[i];
+        uint32_t link = arc_link (b->arc);
 
-        if (b->audit != audit
-            || r->net->link[arc_link (b->arc)].kind != LINK_SWITCH)
+        if (b->audit != audit || link == but
+            || r->net->link[link].kind != LINK_SWITCH)
             continue;
         n++;
         low += was_low (r, b);
     }
-    return n > 0 ? (double)low / (double)n : 1;
+    return low / n;
 }
 
 /* Whether it was low in the newest runs of the baseline, too, one after the other,
@@ -618,7 +621,7 @@ static bool is_no_traffic (const struct rating *r, const struct low_link *low)
             continue; /* too little was asked of it to tell */
         if (b->bits >= SHARE_OWN * low->expected)
             break;
-        chance *= low_share (r, b->audit);
+        chance *= low_share (r, b->audit, low->link);
     }
     return chance < CHANCE_MOST;
 }

@@ -313,6 +313,79 @@ static void test_others (void)
         found, failed);
 }
 
+/* A run for the baseline, of this audit. */
+static struct samples *scene_run (struct scene *s)
+{
+    struct samples *run = samples_create ();
+
+    run->bursts = scene_bursts (s);
+    return run;
+}
+
+/* A switch link that was low in the run before, too, is a WARN; unless others' flows
+ * were over many links then.
+ */
+static void test_again (void)
+{
+    for (int busy = 0; busy < 2; busy++) {
+        struct samples *run[2];
+        const struct finding *f;
+        struct verdict *v;
+        struct scene s;
+        uint32_t arc;
+        struct error err;
+
+        scene_open (&s, 0);
+        arc = 2 * (uint32_t)(s.t->n + 5);
+        s.base = baseline_create (pathset_on (s.ps, &s.t->net, &err));
+        run[0] = scene_run (&s);
+        s.arc_bits[arc] = s.arc_bits[arc + 1] = 120 * GB;
+        for (size_t i = 0; i < OTHERS_MAX; i++)
+            s.other[i] = (struct traffic_flow){
+                2 * (uint32_t)(s.t->n + 8 + 2 * i) + 1,
+                190 * GB,
+                0,
+            };
+        s.traffic.nothers = busy ? OTHERS_MAX : 0;
+        run[1] = scene_run (&s);
+        s.traffic.nothers = 0;
+        for (int k = 1; k >= 0; k--)
+            if (baseline_add (s.base, run[k], k + 1, &err) < 0)
+                abort ();
+        v = scene_judge (&s, scene_bursts (&s));
+        f = only_finding (v);
+        ok (f && f->suspect[0] == arc_link (arc)
+                && f->level == (busy ? VERDICT_UNKNOWN : VERDICT_WARN),
+            "a switch link that was low before: %s",
+            busy ? "UNKNOWN, as many were" : "WARN");
+        verdict_destroy (v);
+        samples_destroy (run[0]);
+        samples_destroy (run[1]);
+        scene_close (&s);
+    }
+}
+
+static void test_switch (void)
+{
+    const struct finding *f;
+    struct verdict *v;
+    struct scene s;
+
+    scene_open (&s, 0);
+    scene_baseline (&s);
+    for (uint32_t l = 0; l < s.t->net.nlinks; l++)
+        for (int k = 0; k < 2; k++)
+            if (s.t->info[l].end[k] == 2)
+                s.arc_bits[2 * l] = s.arc_bits[2 * l + 1] = 119 * GB;
+    v = scene_judge (&s, scene_bursts (&s));
+    f = only_finding (v);
+    ok (f && f->kind == FINDING_SWITCH && f->nsw == 1 && f->sw[0] == 2
+            && f->level == VERDICT_WARN && f->nsuspects == 8,
+        "all links of a switch at 60 %% are one finding, of the switch");
+    verdict_destroy (v);
+    scene_close (&s);
+}
+
 /* What latencies found before is one finding with it. */
 static void test_same_cause (void)
 {
@@ -401,6 +474,8 @@ int main (void)
     test_rows ();
     test_kinds ();
     test_others ();
+    test_again ();
+    test_switch ();
     test_same_cause ();
     test_list ();
     test_left ();
