@@ -24,11 +24,12 @@ enum {
 
 #define SHARE_WARN .9  /* of what was expected */
 #define SHARE_OWN .93  /* of its own baseline */
+#define SWITCH_CHANCE .02 /* switches that are so by chance */
 #define SWITCH_LOW .75 /* of a low switch's links are low */
 #define SHARE_SAME .05 /* rates that differ by less are the same */
 #define SHARE_USUAL .97
 #define SHARE_MOST 1.1
-#define CHANCE_MOST .02 /* links that others' flows hide so often by chance */
+#define CHANCE_MOST .005 /* links that others' flows hide so often by chance */
 #define OTHERS_LEAST .02 /* others' traffic that is none */
 #define ERROR_LEAST .01
 #define ERROR_MOST .1
@@ -517,6 +518,7 @@ struct low_link {
     uint32_t arc;                 /* the lowest */
     double rate, expected;        /* of that */
     double share;                 /* with the error, in its favour */
+    bool fails;                   /* some direction, by the baseline */
     const struct rate_port *port; /* of a host link */
     bool pcie, below, loop_slow, loop_fast;
 };
@@ -534,6 +536,7 @@ static struct low_link low_link_of (const struct rating *r, uint32_t link,
 
         if (!(ways >> way & 1) || c->rounds[way] == 0)
             continue;
+        low.fails |= r->own[arc] && share < RATES_FAIL;
         if (share < low.share) {
             low.arc = arc;
             low.rate = c->carried[way];
@@ -580,9 +583,9 @@ static bool is_excused (const struct rating *r, const struct low_link *low)
            && p->others_bits > (low->expected - low->rate) / 2;
 }
 
-static bool was_low (const struct rating *r, const struct baseline_rate *b)
+static bool was_low (const struct baseline_rate *b)
 {
-    return b->bits < SHARE_OWN * r->top * b->expected;
+    return b->bits < SHARE_OWN * b->expected;
 }
 
 /* The share of the other switch links' arcs that were low in a run of the baseline, and
@@ -600,7 +603,7 @@ static double low_share (const struct rating *r, int64_t audit, uint32_t but)
             || r->net->link[link].kind != LINK_SWITCH)
             continue;
         n++;
-        low += was_low (r, b);
+        low += was_low (b);
     }
     return low / n;
 }
@@ -616,8 +619,7 @@ static bool is_no_traffic (const struct rating *r, const struct low_link *low)
     for (size_t i = 0; r->base && i < r->base->nrates; i++) {
         const struct baseline_rate *b = &r->base->rate[i];
 
-        if (b->arc != low->arc
-            || b->expected * r->top < SHARE_WARN * low->expected)
+        if (b->arc != low->arc || b->expected < SHARE_WARN * low->expected)
             continue; /* too little was asked of it to tell */
         if (b->bits >= SHARE_OWN * low->expected)
             break;
@@ -630,9 +632,9 @@ static enum verdict_status level_of (const struct rating *r,
                                      const struct low_link *low, bool alone)
 {
     bool says = low->pcie || low->below;
-    enum verdict_status level
-        = low->share < RATES_FAIL && (r->own[low->arc] || says) ? VERDICT_FAIL
-                                                                : VERDICT_WARN;
+    enum verdict_status level = low->fails || (says && low->share < RATES_FAIL)
+                                    ? VERDICT_FAIL
+                                    : VERDICT_WARN;
 
     if (low->port && alone) {
         /* nobody counted others' traffic, and nothing of the host shows it */
@@ -884,7 +886,7 @@ static bool is_by_chance (const struct switch_load *load,
 
     return (double)n * pow (2, (double)load->loaded)
                * pow (share, (double)load->low)
-           >= CHANCE_MOST;
+           >= SWITCH_CHANCE;
 }
 
 /* A switch most of whose links are low, each by itself, is one finding. */

@@ -28,7 +28,7 @@
  *            what lacks, or the judge's options name the link as busy
  *   UNKNOWN  a switch link, as others' flows that never pause look the same. WARN if
  *            it was low in the newest runs of the baseline, too, one after the other,
- *            and by chance less than .02 links would be: as many as are low now,
+ *            and by chance less than .005 links would be: as many as are low now,
  *            times the share of switch links that were low in each of these runs.
  *            Counters that show lanes, speed or errors decide it, too (corroborate).
  *            Above 75 %, or if more than two are low, only a limit counts those that

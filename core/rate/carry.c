@@ -681,37 +681,64 @@ struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
     return out;
 }
 
+/* Sum up what was offered to links, of flows that should get these rates. */
+static struct carry *carry_of_ways (const struct network *net,
+                                    const struct flows *flows,
+                                    const struct bursts *b,
+                                    const struct flow_way *way, size_t n,
+                                    double (*flat)[2])
+{
+    double *rate = xarray (n, sizeof (*rate)),
+           *fair = xarray (n, sizeof (*fair));
+    struct carry *out;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct burst_way *w = &b->flow[way[i].flow].way[way[i].way];
+
+        fair[i] = flat[way[i].flow][way[i].way];
+        if (w->kept == 0 || fair[i] == HUGE_VAL)
+            fair[i] = NAN;
+        rate[i] = isnan (fair[i]) ? NAN : w->best;
+    }
+    out = carry_explain (
+        net, &(struct carry_flows){ flows, rate, fair, NULL, 0, 0, NULL });
+    free (rate);
+    free (fair);
+    return out;
+}
+
 struct carry *bursts_carried (const struct bursts *b, const struct pathset *ps,
                               struct error *err)
 {
     const struct network *net = pathset_network (ps);
+    const struct bursts alone = { .flow = b->flow, .nflows = b->nflows };
     double (*flat)[2] = xarray (b->nflows, sizeof (*flat));
-    struct carry_flows of = { 0 };
-    struct carry *out = NULL;
+    double *arc_bits = xarray (2 * net->nlinks, sizeof (*arc_bits));
+    struct carry *out = NULL, *by_hosts = NULL;
     struct flow_way *way = NULL;
     struct flows flows = { 0 };
     size_t n;
 
     if (bursts_expected (b, ps, NULL, flat, err) == 0
-        && flows_of_bursts (&flows, &way, &n, ps, b, err) == 0) {
-        double *rate = xarray (n, sizeof (*rate));
-        double *fair = xarray (n, sizeof (*fair));
-
-        for (size_t i = 0; i < n; i++) {
-            const struct burst_way *w = &b->flow[way[i].flow].way[way[i].way];
-
-            fair[i] = flat[way[i].flow][way[i].way];
-            if (w->kept == 0 || fair[i] == HUGE_VAL)
-                fair[i] = NAN;
-            rate[i] = isnan (fair[i]) ? NAN : w->best;
-        }
-        of = (struct carry_flows){ &flows, rate, fair, NULL, 0, 0, NULL };
-        out = carry_explain (net, &of);
-        free (rate);
-        free (fair);
+        && flows_of_bursts (&flows, &way, &n, ps, b, err) == 0)
+        out = carry_of_ways (net, &flows, b, way, n, flat);
+    for (size_t x = 0; out && x < 2 * net->nlinks; x++)
+        arc_bits[x] = net->link[x / 2].kind == LINK_HOST
+                          ? out->link[x / 2].carried[x % 2]
+                          : net->link[x / 2].rate;
+    if (out && bursts_expected (&alone, ps, arc_bits, flat, err) == 0)
+        by_hosts = carry_of_ways (net, &flows, b, way, n, flat);
+    for (size_t l = 0; by_hosts && l < net->nlinks; l++)
+        if (net->link[l].kind == LINK_SWITCH)
+            out->link[l] = by_hosts->link[l];
+    if (!by_hosts) {
+        carry_destroy (out);
+        out = NULL;
     }
+    carry_destroy (by_hosts);
     flows_clear (&flows);
     free (way);
     free (flat);
+    free (arc_bits);
     return out;
 }

@@ -79,8 +79,9 @@ int flows_of_bursts (struct flows *f, struct flow_way **way, size_t *n,
                      const struct pathset *ps, const struct bursts *b,
                      struct error *err);
 
-/* What each link carried of bursts, and what was offered, by nominal rates of links,
- * ports and PCIe paths, as of carry_explain; NULL with err.
+/* What each link carried of bursts, and what was offered, as of carry_explain: to host
+ * links by nominal rates of links, ports and PCIe paths; to others by what their
+ * hosts did carry, at most. NULL with err.
  */
 struct carry *bursts_carried (const struct bursts *b, const struct pathset *ps,
                               struct error *err);
