@@ -27,6 +27,7 @@ enum {
 #define SWITCH_CHANCE .02 /* switches that are so by chance */
 #define SWITCH_LOW .75 /* of a low switch's links are low */
 #define SHARE_SAME .05 /* rates that differ by less are the same */
+#define SHARE_MOSTLY .75 /* of a link's flows that another one explains */
 #define SHARE_USUAL .97
 #define SHARE_MOST 1.1
 #define CHANCE_MOST .005 /* links that others' flows hide so often by chance */
@@ -420,6 +421,7 @@ static struct carry *explain_flows (const struct rating *r)
         .rate = r->rate,
         .fair = r->fair,
         .arc_bits = r->full_bits,
+        .most = SHARE_MOSTLY,
         .blamed = r->blamed,
         .floor = SHARE_OWN,
         .same = SHARE_SAME,
@@ -1115,7 +1117,11 @@ int judge_rates (struct verdict *v, const struct pathset *ps,
     int rc = 0;
 
     limit_left (&r);
-    if (b->nflows > 0)
+    for (size_t i = 0; i < b->nports && rc == 0; i++)
+        if (b->port[i].end >= pathset_size (ps))
+            rc = error_input (err, "endpoint %u is not in the plan",
+                              (unsigned int)b->port[i].end);
+    if (rc == 0 && b->nflows > 0)
         rc = rate_links (&r, err);
     carry_destroy (r.carry);
     flows_clear (&r.flows);

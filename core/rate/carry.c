@@ -551,7 +551,7 @@ static void add_carry_finding (struct judging *w, uint32_t link)
     struct carry_finding *f = &out->finding[out->nfindings++];
     size_t *common = xcalloc (out->nlinks, sizeof (*common));
     uint8_t *ways = xcalloc (out->nlinks, 1);
-    size_t kept = 0;
+    size_t kept = 0, others = 0; /* flows that another link explains, too */
 
     *f = (struct carry_finding){ .flows = w->explains[link] };
     for (size_t i = 0, from; i < w->nsuspects;) {
@@ -560,6 +560,7 @@ static void add_carry_finding (struct judging *w, uint32_t link)
 
         for (from = i; i < w->nsuspects && w->suspect[i].flow == flow; i++)
             has = has || w->suspect[i].link == link;
+        others += has && i - from > 1;
         if (has)
             f->share += w->of->rate[flow] / w->of->fair[flow];
         for (size_t k = from; k < i; k++)
@@ -573,7 +574,9 @@ static void add_carry_finding (struct judging *w, uint32_t link)
     w->nsuspects = kept;
     f->share /= f->flows;
     for (size_t l = 0; l < out->nlinks; l++)
-        if (common[l] == f->flows && w->explains[l] == f->flows) {
+        if ((common[l] == f->flows && w->explains[l] == f->flows)
+            || (others == f->flows && ways[link] != 3
+                && (double)common[l] >= w->of->most * (double)f->flows)) {
             f->link = xgrow (f->link, f->nlinks, sizeof (*f->link));
             f->ways = xgrow (f->ways, f->nlinks, sizeof (*f->ways));
             f->ways[f->nlinks] = ways[l];
@@ -658,7 +661,8 @@ struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
     double *arc_bits = xarray (2 * net->nlinks, sizeof (*arc_bits)), usual;
     struct carry *out = NULL;
     struct flows f;
-    struct carry_flows of = { &f, rate, fair, arc_bits, .same = much };
+    struct carry_flows of
+        = { &f, rate, fair, arc_bits, .same = much, .most = HUGE_VAL };
 
     for (size_t x = 0; x < 2 * net->nlinks; x++)
         arc_bits[x] = nominal[x / 2];
@@ -700,8 +704,8 @@ static struct carry *carry_of_ways (const struct network *net,
             fair[i] = NAN;
         rate[i] = isnan (fair[i]) ? NAN : w->best;
     }
-    out = carry_explain (
-        net, &(struct carry_flows){ flows, rate, fair, NULL, 0, 0, NULL });
+    out = carry_explain (net, &(struct carry_flows){ flows, rate, fair, NULL, 0,
+                                                     0, HUGE_VAL, NULL });
     free (rate);
     free (fair);
     return out;
