@@ -32,8 +32,8 @@ static struct fabric *make_fabric (const struct shape *s, struct error *err)
 
     switch (s->family) {
     case FAT_TREE:
-        return generate_fat_tree (&(struct fat_tree){ v[0], v[1], how, v[2] },
-                                  err);
+        return generate_fat_tree (
+            &(struct fat_tree){ v[0], v[1], how, v[2], v[3] }, err);
     case DRAGONFLY:
         return generate_dragonfly (
             &(struct dragonfly){ v[0], v[1], v[2], how }, err);

@@ -12,7 +12,7 @@
 #include "util/rng.h"
 
 enum family {
-    FAT_TREE,  /* ports, levels, oversubscription */
+    FAT_TREE,  /* ports, levels, oversubscription, rails */
     BIG_TREE,  /* ports, levels; no LIDs: too many */
     DRAGONFLY, /* p, a, h */
     SLIMFLY,   /* q, hosts per router */
@@ -22,7 +22,7 @@ enum family {
 
 struct shape {
     enum family family;
-    unsigned int size[3];
+    unsigned int size[4];
     enum routing routing;
     unsigned int prune;
 };

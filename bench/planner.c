@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rounds, time and memory of plans for many networks and jobs, compared with
- * the bounds and with the paper's method, as Markdown.
+ * the bounds and with the paper's method, as Markdown; and of their second part,
+ * which fills links.
  *
  *     planner [--smallest | --long] [--check] [--limit SECONDS] [--seed N]
  *             [FILTER]...
@@ -33,6 +34,8 @@
 #include "bench/paper_method.h"
 #include "bench/price.h"
 #include "core/plan/plan.h"
+#include "core/rate/flows.h"
+#include "core/rate/loads.h"
 #include "core/solve/solve.h"
 
 enum { RUNS = 5, EXTRA_ROUNDS = 2, NAME_MAX_BYTES = 64 };
@@ -135,6 +138,10 @@ static const struct bench_case whole[] = {
       { 0 }, 1, 0, 0 },
     { "24-port 3-tree m, 3:1", { FAT_TREE, { 24, 3, 3 }, M, 0 },
       { 0 }, 1, 0, 0 },
+    { "64 hosts of 8 rails d", { FAT_TREE, { 32, 2, 1, 8 }, D, 0 },
+      { 0 }, 0, 0, 0 },
+    { "64 hosts of 8 rails m", { FAT_TREE, { 32, 2, 1, 8 }, M, 0 },
+      { 0 }, 0, 0, 0 },
 };
 
 /* Results that the processes of a case share. 0 seconds: that step did not
@@ -143,6 +150,8 @@ static const struct bench_case whole[] = {
 struct result {
     size_t n, links, rank, rounds;
     double plan_seconds, mib;
+    size_t load_rounds, targets, filled; /* of the second part */
+    double load_seconds;
     size_t bound;
     char bound_kind[32];
     int checked; /* 1: valid; -1: not valid */
@@ -164,7 +173,7 @@ struct bench {
     uint32_t *who;
     size_t n;
     struct pathset *ps;
-    struct plan *plan;
+    struct plan *plan, *loads;
 };
 
 static int make_plan (struct bench *b, double *seconds, struct error *err)
@@ -186,10 +195,22 @@ static int make_plan (struct bench *b, double *seconds, struct error *err)
     return b->plan ? 0 : -1;
 }
 
+static int make_loads (struct bench *b, double *seconds, struct error *err)
+{
+    struct loads_options opts = { .seed = b->o->seed };
+    struct stopwatch start = stopwatch_start ();
+
+    plan_destroy (b->loads);
+    b->loads = loads_make (b->ps, &opts, err);
+    *seconds = stopwatch_seconds (&start);
+    return b->loads ? 0 : -1;
+}
+
 static int step_plan (struct bench *b, struct error *err)
 {
+    const struct plan_target *target;
     struct rusage usage;
-    double total = 0, best = 0;
+    double total = 0, best = 0, least = 0;
 
     if (instance_make (&b->net, &b->c->shape, err) < 0)
         return -1;
@@ -198,12 +219,13 @@ static int step_plan (struct bench *b, struct error *err)
     if (!b->who)
         return -1;
     for (int i = 0; i < RUNS && (i == 0 || total < .3); i++) {
-        double seconds;
+        double seconds, more;
 
-        if (make_plan (b, &seconds, err) < 0)
+        if (make_plan (b, &seconds, err) < 0 || make_loads (b, &more, err) < 0)
             return -1;
-        total += seconds;
+        total += seconds + more;
         best = i == 0 || seconds < best ? seconds : best;
+        least = i == 0 || more < least ? more : least;
     }
     getrusage (RUSAGE_SELF, &usage);
     b->r->mib = usage.ru_maxrss / 1024.;
@@ -212,6 +234,11 @@ static int step_plan (struct bench *b, struct error *err)
     b->r->rank = plan_rank (b->plan);
     b->r->rounds = plan_basis_rounds (b->plan);
     b->r->plan_seconds = best;
+    b->r->load_seconds = least;
+    b->r->load_rounds = plan_rounds (b->loads);
+    target = plan_targets (b->loads, &b->r->targets);
+    for (size_t i = 0; i < b->r->targets; i++)
+        b->r->filled += target[i].filled;
     return 0;
 }
 
@@ -233,7 +260,10 @@ static int step_bound (struct bench *b, struct error *err)
 
 static int step_check (struct bench *b, struct error *err)
 {
-    b->r->checked = plan_check (b->ps, b->plan, err) < 0 ? -1 : 1;
+    b->r->checked = plan_check (b->ps, b->plan, err) < 0
+                            || flows_check (b->ps, b->loads, err) < 0
+                        ? -1
+                        : 1;
     return b->r->checked < 0 ? -1 : 0;
 }
 
@@ -316,6 +346,7 @@ static int run_case (void *arg)
         if (apart (run_later, b, b->o->limit) < 0)
             rc = -1;
     plan_destroy (b->plan);
+    plan_destroy (b->loads);
     pathset_destroy (b->ps);
     free (b->who);
     instance_clear (&b->net);
@@ -439,6 +470,30 @@ static void put_plan_seconds (const struct bench_case *c,
     put_seconds (r->plan_seconds);
 }
 
+static void put_load_rounds (const struct bench_case *c,
+                             const struct result *r)
+{
+    (void)c;
+    put_count (r->load_rounds);
+}
+
+/* Of all links, in percent. */
+static void put_filled (const struct bench_case *c, const struct result *r)
+{
+    (void)c;
+    if (r->targets > 0)
+        printf ("%.1f %%", 100. * (double)r->filled / (double)r->targets);
+    else
+        printf ("–");
+}
+
+static void put_load_seconds (const struct bench_case *c,
+                              const struct result *r)
+{
+    (void)c;
+    put_seconds (r->load_seconds);
+}
+
 static void put_time_limit (const struct bench_case *c,
                             const struct result *r)
 {
@@ -495,6 +550,9 @@ static const struct {
     { "s its best", put_papers_seconds },
     { "s ours", put_plan_seconds },
     { "at most", put_time_limit },
+    { "rounds of flows", put_load_rounds },
+    { "filled", put_filled },
+    { "s flows", put_load_seconds },
     { "MiB", put_memory },
     { "stderr rms / max", put_stderr },
     { "check", put_check },

@@ -59,11 +59,13 @@ void print_line (const json_t *object, const char *format, FILE *fp)
         p += 1 + strlen (field);
         if ((noun = strchr (field, ' ')))
             *noun++ = '\0';
-        value = json_object_get (object, field + strspn (field, "@+"));
+        value = json_object_get (object, field + strspn (field, "@+:"));
         if (*field == '@')
             print_date (value, fp);
         else if (*field == '+')
             fprintf (fp, "%+.0f", json_number_value (value));
+        else if (*field == ':')
+            fprintf (fp, "%.3g", json_number_value (value) / 1e9);
         else
             print_value (value, noun ? noun : "", fp);
     }
@@ -112,7 +114,10 @@ void print_details (const json_t *a, size_t most, FILE *fp)
             fprintf (fp, "  and %s of %s\n", COUNTED (n - most, "other"),
                      lists[k].key);
     }
-    print_line (a, "  {probes probe}\n", fp);
+    print_line (a, json_array_size (json_object_get (a, "rates")) > 0
+                       ? "  {probes probe}, {rates rate}\n"
+                       : "  {probes probe}\n",
+                fp);
 }
 
 void print_audit (const json_t *a, size_t most, FILE *fp)

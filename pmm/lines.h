@@ -13,6 +13,7 @@
  *     {key}       a text or an integer; of a list, its length
  *     {@key}      a time, "2026-11-21T18:50:12", in UTC
  *     {+key}      a number, signed, without decimals
+ *     {:key}      bits per second, as Gb/s
  *     {key probe} how many: "1 probe", "2 probes"
  */
 void print_line (const json_t *object, const char *format, FILE *fp);

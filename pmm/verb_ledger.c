@@ -110,9 +110,11 @@ static const char *rebase_line (const json_t *m)
 
 static const char *point_line (const json_t *p)
 {
-    (void)p;
-    return "audit {audit} begun={@begun} {level} {+change_ns} ns on"
-           " {routes route}\n";
+    return json_object_get (p, "rate_bits")
+               ? "audit {audit} begun={@begun} {level} {+change_ns} ns on"
+                 " {routes route}; {:rate_bits} of {:rate_expected_bits} Gb/s\n"
+               : "audit {audit} begun={@begun} {level} {+change_ns} ns on"
+                 " {routes route}\n";
 }
 
 static const char *failed_line (const json_t *v)

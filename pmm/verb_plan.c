@@ -6,6 +6,7 @@
 
 #include "core/plan/plan.h"
 #include "core/rate/flows.h"
+#include "core/rate/loads.h"
 #include "pmm/verb.h"
 #include "util/clock.h"
 
@@ -27,7 +28,7 @@ static struct plan_words {
     int extra_rounds;
     double budget;
     uint64_t seed;
-    bool throughput, base_lids, verbose;
+    bool throughput, rates, base_lids, verbose;
 } given = { .extra_rounds = -1, .seed = 1 };
 
 #define FIELD(name) offsetof (struct plan_words, name)
@@ -38,6 +39,8 @@ static const struct opt options[] = {
       "use only the first LID of each port" },
     { "throughput", 0, NULL, opt_true, FIELD (throughput),
       "plan flows that fill links, to see what they carry" },
+    { "rates", 0, NULL, opt_true, FIELD (rates),
+      "plan the flows by which a check measures rates" },
     { "extra-rounds", 0, "N", opt_int, FIELD (extra_rounds),
       "redundant rounds; with --throughput, how often more links are filled"
       " (default: 2; with --throughput 1)" },
@@ -56,6 +59,7 @@ static const struct opt options[] = {
 /* Options without an effect are an error. */
 static const struct opt_rule rules[] = {
     { "check", OPT_EXCLUDES, "hosts output" },
+    { "rates", OPT_EXCLUDES, "throughput extra-rounds budget check" },
     { 0 },
 };
 
@@ -63,7 +67,7 @@ static const struct opt_rule rules[] = {
  */
 static void make_verb_plan (struct inputs *in, int extra_rounds)
 {
-    bool flows = given.throughput;
+    bool flows = given.throughput || given.rates;
     const struct plan_options opts = {
         .extra_rounds = extra_rounds,
         .seed = given.seed,
@@ -73,11 +77,13 @@ static void make_verb_plan (struct inputs *in, int extra_rounds)
         .times = 1 + extra_rounds,
         .seed = given.seed,
     };
+    const struct loads_options loads = { .seed = given.seed };
 
     in->ps = inputs_hosts (in->fabric, "hosts", given.hosts,
                            !given.base_lids && !flows);
-    in->plan = need (flows ? flows_make (in->ps, &fill, &fault)
-                           : plan_make (in->ps, &opts, &fault));
+    in->plan = need (given.rates ? loads_make (in->ps, &loads, &fault)
+                     : flows     ? flows_make (in->ps, &fill, &fault)
+                                 : plan_make (in->ps, &opts, &fault));
 }
 
 static void check_plan_file (struct inputs *in)

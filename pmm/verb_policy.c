@@ -37,7 +37,7 @@ static json_t *node_findings_json (const struct policy_input *in,
                 if (f->suspect[j].host && !strcmp (f->suspect[j].host, node))
                     json_add (list,
                               json_pack ("{s:I, s:I, s:s, s:s, s:s, s:s, s:I,"
-                                         " s:o, s:o}",
+                                         " s:o, s:o, s:o, s:o}",
                                          "audit", (json_int_t)a->id, "time",
                                          (json_int_t)a->time, "level",
                                          verdict_status_name (f->level),
@@ -49,7 +49,11 @@ static json_t *node_findings_json (const struct policy_input *in,
                                          (json_int_t)f->nsuspects, "excess_ns",
                                          number_json (f->excess_ns),
                                          "stderr_ns",
-                                         number_json (f->stderr_ns)));
+                                         number_json (f->stderr_ns),
+                                         "rate_bits",
+                                         number_json (f->rate_bits),
+                                         "rate_expected_bits",
+                                         number_json (f->rate_expected_bits)));
         }
     return list;
 }
@@ -115,6 +119,8 @@ static void print_policy_finding (const json_t *v, FILE *fp)
     bool slow = json_number_value (json_object_get (v, "excess_ns")) > 0;
     bool node = !strcmp (text_of (v, "kind"),
                          finding_kind_name (FINDING_NODE));
+    double expected
+        = json_number_value (json_object_get (v, "rate_expected_bits"));
     json_int_t others
         = json_integer_value (json_object_get (v, "suspects")) - 1;
 
@@ -128,6 +134,14 @@ static void print_policy_finding (const json_t *v, FILE *fp)
              || !strcmp (text_of (v, "basis"),
                          finding_basis_name (BASIS_SLOW)))
         print_line (v, ", {basis} of messages", fp);
+    if (expected > 0) {
+        char *rate = words_rate (json_number_value (
+                                     json_object_get (v, "rate_bits")),
+                                 expected);
+
+        fprintf (fp, ", %s", rate);
+        free (rate);
+    }
     fputc ('\n', fp);
 }
 
@@ -284,6 +298,29 @@ static void print_cable (const struct fabric *f, const char *id, FILE *fp)
         fprintf (fp, "  cable: %s\n", plugs);
 }
 
+/* Print what it carried, as the newest audit that measured that has it. */
+static void print_carried (struct inputs *in, const char *id)
+{
+    const struct fabric *f = in->fabric;
+    uint32_t link = id ? fabric_find_link (f, id) : FABRIC_NONE;
+    struct ledger_rows rows;
+
+    need_ok (ledger_list (in->ledger, LEDGER_RATES, 0, 0, &rows, &fault));
+    for (size_t i = 0; i < rows.n && link != FABRIC_NONE; i++) {
+        const struct ledger_rate *r = &rows.rate[i];
+        char *rate;
+
+        if (strcmp (r->link, id))
+            continue;
+        rate = words_rate (r->bits, r->expected);
+        fprintf (inputs_output (in), "  carried from %s: %s (audit %jd)\n",
+                 PORT_NAME (f, r->way ? f->link[link].b : f->link[link].a),
+                 rate, (intmax_t)r->audit);
+        free (rate);
+    }
+    ledger_clear (&rows);
+}
+
 /* What staff do about the newest finding of a node that is not OK; "": none. The
  * caller frees it.
  */
@@ -392,6 +429,7 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
             if (n == 1)
                 print_remarks (&r->decisions, fp);
             print_cable (in->fabric, d->link, fp);
+            print_carried (in, d->link);
             print_todo (in, d, node);
             print_grounds (node, name ? TOLD : 0, fp);
         }
@@ -521,6 +559,7 @@ static void why_cable (struct inputs *in, uint32_t link)
     fprintf (fp, "%s -- %s (%s)\n", PORT_NAME (f, l->a), PORT_NAME (f, l->b),
              l->id);
     print_cable (f, l->id, fp);
+    print_carried (in, l->id);
     fprintf (fp, "suspected by %s\n", COUNTED (n, "audit"));
     if (n == 0)
         fputs ("do: nothing\n", fp);

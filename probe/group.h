@@ -50,15 +50,15 @@ struct group_stats {
                            messages of a rail to itself do not count */
 };
 
-/* Objects that members fetch from each other. */
+/* Objects that members fetch from each other: of stage s (probe/stage), GROUP_NEXT
+ * + s and so on.
+ */
+enum { GROUP_STAGES = 4 };
 enum group_kind {
-    GROUP_NEXT, /* empty: there is a plan */
-    GROUP_PLAN,
-    GROUP_RESULT,
-    GROUP_NEXT_2, /* the same for a second stage */
-    GROUP_PLAN_2,
-    GROUP_RESULT_2,
-    GROUP_BYE, /* empty: there is nothing more */
+    GROUP_NEXT, /* empty: there is a part for it */
+    GROUP_PART = GROUP_NEXT + GROUP_STAGES,
+    GROUP_RESULT = GROUP_PART + GROUP_STAGES,
+    GROUP_BYE = GROUP_RESULT + GROUP_STAGES, /* empty: there is nothing more */
     GROUP_KINDS,
 };
 enum { GROUP_BLOB_MAX = 1 << 22 };

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "core/solve/solve.h"
 #include "ibquery/spread.h"
 #include "ibquery/links/traffic.h"
+#include "probe/burst.h"
 #include "probe/identify.h"
 #include "probe/probe.h"
 #include "report/comment.h"
@@ -51,6 +53,7 @@ struct lead {
     size_t odd;          /* problems with nodes */
     char reason[256];    /* the first of them */
     char unconfirmed[192]; /* why the second stage failed; "": it did not */
+    struct burst_trouble bursts; /* why some rates are not known */
     struct verdict *verdict;
     struct lead_result *result; /* borrowed from the caller */
 };
@@ -268,6 +271,31 @@ static void measure_again (struct lead *ck, struct probe_stage stage)
     ck->longer = NULL;
 }
 
+/* What the links carry, if it is wanted. Whatever fails here, the round trips
+ * remain.
+ */
+static void measure_rates (struct lead *ck)
+{
+    const struct burst_options opts = {
+        .ps = ck->ps,
+        .end = ck->end,
+        .hosts = ck->opts->rates == LEAD_RATES_HOSTS,
+        .spread = ck->level.spread > 0,
+        .level = ck->level.level,
+    };
+
+    if (ck->opts->rates == LEAD_NO_RATES)
+        return;
+    if (site_allows_rates (&ck->step->site, ck->opts->audit)) {
+        halve_time (ck->step->group);
+        burst_lead (ck->step->group, &opts, &ck->measured, &ck->bursts);
+    }
+    else {
+        ck->measured.samples->bursts = bursts_create ();
+        ck->measured.samples->bursts->left = LEFT_FORBIDDEN;
+    }
+}
+
 static int measure_lead (struct lead *ck, struct error *err)
 {
     struct progress line = ck->opts->relay
@@ -292,12 +320,14 @@ static int measure_lead (struct lead *ck, struct error *err)
     s->level = ck->level.level;
     s->rc = over_connections (&ck->step->site);
     s->spread = ck->level.spread;
-    if (rc == 0)
+    if (rc == 0) {
         measure_again (ck, stage);
+        measure_rates (ck);
+    }
     progress_end (&line);
     /* a member that does not get this leaves by itself, later */
     halve_time (ck->step->group);
-    if (probe_end (ck->step->group, &ck->measured, &why) < 0 && rc == 0)
+    if (stage_end (ck->step->group, &why) < 0 && rc == 0)
         fprintf (ck->report, "pmm: at the end: %s\n", why.text);
     return rc;
 }
@@ -386,6 +416,28 @@ static void name_foreign (struct lead *ck)
     free (name);
 }
 
+/* Why rates are not known; a check of round trips is no worse without them. */
+static void limit_rates (struct lead *ck)
+{
+    const struct burst_trouble *t = &ck->bursts;
+    const struct roster *r = ck->step->roster;
+    char hosts[NAME_MAX + 64] = "";
+    struct fact why = { .kind = FACT_RATE_WHY, .name = { t->why } };
+
+    if (!*t->why)
+        return;
+    if (t->member != SIZE_MAX) {
+        int n = snprintf (hosts, sizeof (hosts), "%.*s", NAME_MAX,
+                          r->rank[r->member[t->member]].host);
+
+        if (t->others > 0)
+            snprintf (hosts + n, sizeof (hosts) - (size_t)n,
+                      ", and %zu other%s", t->others, t->others == 1 ? "" : "s");
+        why.name[1] = hosts;
+    }
+    verdict_limit (ck->verdict, VERDICT_OK, why);
+}
+
 /* Add a limit for each node that was not measured, and for each problem of the
  * others.
  */
@@ -415,6 +467,7 @@ static void add_limits (struct lead *ck)
         }
     }
     name_foreign (ck);
+    limit_rates (ck);
     if (ck->odd > ODD_SAID)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN,
                        (struct fact){ .kind = FACT_MORE_NODES,
@@ -621,8 +674,8 @@ int lead (struct step *step, const struct lead_options *opts,
 
     *result = (struct lead_result){ .status = VERDICT_UNKNOWN };
     rc = run_lead (&ck, err);
-    if (step->group && !ck.measured.stages) /* no member has a plan */
-        probe_end (step->group, NULL, NULL);
+    if (step->group && !ck.measured.samples) /* no member has a plan */
+        stage_end (step->group, NULL);
     identity_clear (&ck.ends_of);
     free (ck.end);
     plan_destroy (ck.plan);

@@ -151,7 +151,7 @@ static int run_group_member (struct probe_args *args,
     }
     if (!watchdog.prints) {
         leader = &step->roster->rank[step_leader (step)];
-        return g ? probe_follow (g, (size_t)leader->member, leader->host, err)
+        return g ? stage_follow (g, (size_t)leader->member, leader->host, err)
                  : 0;
     }
     return lead (step, &args->lead, stderr, result, err);

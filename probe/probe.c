@@ -3,7 +3,7 @@
  *
  * Notes: formats, little-endian; numbers are sizes in bytes.
  *
- * The leader sends each member (GROUP_PLAN): version 1, service level 1,
+ * The leader sends each member (GROUP_PART): version 1, service level 1,
  * repeats 2, with the flows but one in the 6 highest bits, rounds 4, tasks 4;
  * per task, in the order of the rounds: round 4, peer 4, rail 1, side 1, own
  * LID 1, the peer's LID 1.
@@ -17,11 +17,6 @@
  *
  * A loopback is a ping of a rail to itself. Its round trip is two messages over
  * the same path, so the time of one message is half of it.
- *
- * A member waits until the leader fetches one of two empty objects: a stage's
- * GROUP_NEXT, after which the member fetches its plan, or GROUP_BYE. Meanwhile
- * it only checks that the leader is alive; the leader answers even while it
- * plans (group_meanwhile).
  */
 #include "config.h"
 #include "probe/probe.h"
@@ -31,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/local.h"
 #include "probe/about.h"
 #include "probe/wire.h"
 #include "util/alloc.h"
@@ -44,8 +38,6 @@ enum {
     RESULT_HEADER = 18,
     TROUBLE_MAX = 200, /* bytes */
     REMARK_MAX = 1600,
-    LINGER = 500, /* gaps in which the last answer may be requested again */
-    STEP_DEADS = 8, /* limit of a step: this many times group_dead_ns */
     LOOP_PARTS = 3, /* loopbacks: before, in the middle of, after the rounds */
     LOOPS_PER_GAP = 4,
     NO_END = 0xffffffff,
@@ -59,13 +51,6 @@ _Static_assert ((int)TRANSPORT_FLOWS_MAX == 2 * (int)PROBE_FLOWS_MAX
                     && PROBE_REPEATS_MAX < 1 << FLOWS_SHIFT
                     && PROBE_FLOWS_MAX <= 1 << (16 - FLOWS_SHIFT),
                 "flows and repeats share two bytes");
-
-static const struct {
-    enum group_kind next, plan, result;
-} stage_kind[PROBE_STAGES] = {
-    { GROUP_NEXT, GROUP_PLAN, GROUP_RESULT },
-    { GROUP_NEXT_2, GROUP_PLAN_2, GROUP_RESULT_2 },
-};
 
 struct plan_task {
     uint32_t round;
@@ -406,15 +391,11 @@ static int run_loops (struct group *g, struct plan_part *part, size_t which,
     return group_until (g, start + turns * turn + gap, err);
 }
 
-/* Run all passes, and the loopbacks of each part of the run, each step within
- * STEP_DEADS * group_dead_ns and the group's deadline.
- */
+/* Run all passes, and the loopbacks of each part of the run. */
 static int run_rounds (struct group *g, struct plan_part *part,
                        struct progress *progress, struct error *err)
 {
     uint64_t total = (uint64_t)part->repeats * part->rounds;
-    int64_t limit = STEP_DEADS * group_dead_ns (g);
-    int64_t end = g->deadline;
     size_t last = 0; /* tasks of this pass up to here are done */
     uint64_t done = 0;
     size_t which = 0;
@@ -425,9 +406,8 @@ static int run_rounds (struct group *g, struct plan_part *part,
         uint64_t round = loops ? round_of_loops (part, which)
                                : done % part->rounds;
         size_t first = round > 0 ? last : 0;
+        int64_t deadline = stage_step (g);
 
-        if (group_now (g) + limit < end)
-            g->deadline = group_now (g) + limit;
         if (loops)
             rc = run_loops (g, part, which++, err);
         else {
@@ -439,10 +419,7 @@ static int run_rounds (struct group *g, struct plan_part *part,
             if (rc == 0 && progress)
                 progress_show (progress, done, total);
         }
-        if (rc < 0 && group_now (g) >= g->deadline && group_now (g) < end)
-            error_world (err, "round %u took longer than %g s",
-                         (unsigned int)round + 1, (double)limit / 1e9);
-        g->deadline = end;
+        stage_step_end (g, deadline, rc, round, err);
     }
     return rc;
 }
@@ -450,13 +427,9 @@ static int run_rounds (struct group *g, struct plan_part *part,
 /* Begin or end to count what the ports of this host carry for others. */
 static void watch_ports (struct group *g, bool begins)
 {
-    const char *sysfs = g->transport->sysfs ? g->transport->sysfs (g->t)
-                                            : LOCAL_SYSFS;
-
     if (g->watch)
         (begins ? ports_watch_begin : ports_watch_end) (
-            g->watch, sysfs ? sysfs : "/nowhere", group_now (g),
-            group_stats (g).bytes);
+            g->watch, stage_sysfs (g), group_now (g), group_stats (g).bytes);
 }
 
 static int run_part (struct group *g, struct plan_part *part,
@@ -588,109 +561,23 @@ static bool unpack_result (struct plan_part *part,
  * Following
  */
 
-static int leader_is_gone (const char *name, struct error *err)
+int probe_part (struct group *g, const struct group_blob *told,
+                struct group_blob *found, struct error *err)
 {
-    return error_world (err, "%s, which leads the check, does not answer",
-                        *name ? name : "the node");
-}
+    struct plan_part part = { 0 };
+    int rc = 0;
 
-/* What a member has received and what it reports, in one stage. */
-struct followed {
-    struct group_blob plan;
-    struct plan_part part;
-    struct group_blob result;
-};
-
-/* Wait for the next instruction, and follow it; no stage comes after the last.
- * Return 1 if this stage was measured, 0 at the end, or -1 with err.
- */
-static int follow_stage (struct group *g, size_t leader, const char *name,
-                         int stage, struct followed *f, struct error *err)
-{
-    bool another = stage < PROBE_STAGES;
-    unsigned int kinds = 1U << GROUP_BYE;
-    uint32_t from = (uint32_t)leader;
-    int rc;
-
-    group_serve (g, GROUP_BYE, GROUP_ALL, NULL, 0);
-    if (another) {
-        group_serve (g, stage_kind[stage].next, GROUP_ALL, NULL, 0);
-        kinds |= 1U << stage_kind[stage].next;
-    }
-    rc = group_await (g, kinds, leader, err);
-    if (rc <= 0)
-        return rc < 0 ? -1 : leader_is_gone (name, err);
-    if (g->served[GROUP_BYE])
-        return 0;
-    if (group_fetch (g, stage_kind[stage].plan, &from, 1, &f->plan, err) < 0) {
-        f->plan.data = NULL;
-        return -1;
-    }
-    if (!f->plan.data)
-        return leader_is_gone (name, err);
-    if (!unpack_plan (&f->part, &f->plan, g))
-        return error_world (err, "the leader sent an invalid plan");
-    if (run_part (g, &f->part, NULL, err) < 0)
-        return -1;
-    pack_result (g, &f->part, &f->result);
-    group_serve (g, stage_kind[stage].result, GROUP_ALL, f->result.data,
-                 f->result.len);
-    return 1;
-}
-
-int probe_follow (struct group *g, size_t leader, const char *name,
-                  struct error *err)
-{
-    struct followed f[PROBE_STAGES + 1] = { 0 };
-    int rc = 1;
-
-    for (int stage = 0; rc > 0; stage++)
-        rc = follow_stage (g, leader, name, stage, &f[stage], err);
-    /* stay for a while: the leader may have missed the last answer */
-    if (rc == 0)
-        rc = group_until (g, group_now (g) + LINGER * group_gap (g), err);
-    for (int stage = 0; stage < PROBE_STAGES; stage++) {
-        part_clear (&f[stage].part);
-        free (f[stage].plan.data);
-        free (f[stage].result.data);
-    }
+    if (!unpack_plan (&part, told, g))
+        rc = error_world (err, "the leader sent an invalid plan");
+    if (rc == 0 && (rc = run_part (g, &part, NULL, err)) == 0)
+        pack_result (g, &part, found);
+    part_clear (&part);
     return rc;
 }
 
 /*
  * Leading
  */
-
-/* Fetch an object from all other members that are marked `answered`, or from
- * all if there are no marks (NULL). If one does not answer, clear its mark; but
- * not at the end, when it has given its results. blob NULL: the objects are
- * empty, and the request itself is the message.
- */
-static int ask_others (struct group *g, enum group_kind kind,
-                       struct probe_member *member, struct group_blob *blob,
-                       struct error *err)
-{
-    uint32_t *from = xarray (g->n, sizeof (*from));
-    struct group_blob *got = xcalloc (g->n, sizeof (*got));
-    size_t count = 0;
-    int rc;
-
-    for (size_t m = 0; m < g->n; m++)
-        if (m != g->me && (!member || member[m].answered))
-            from[count++] = (uint32_t)m;
-    rc = group_fetch (g, kind, from, count, got, err);
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        if (member && kind != GROUP_BYE)
-            member[from[i]].answered = got[i].data != NULL;
-        if (blob)
-            blob[from[i]] = got[i];
-        else
-            free (got[i].data);
-    }
-    free (from);
-    free (got);
-    return rc;
-}
 
 /* Add a task for one side of a probe to the part of the member that pings. */
 static int add_task (const struct group *g, const struct probe_stage *stage,
@@ -866,9 +753,9 @@ static void join_results (struct group *g, const struct probe_stage *stage,
 }
 
 /* Give the members their parts, run the leader's own, collect the results. */
-static int run_stage (struct group *g, int number,
+static int run_stage (struct group *g, enum stage number,
                       const struct probe_stage *stage, struct plan_part *part,
-                      struct group_blob *got, struct probe_result *result,
+                      struct stage_member *in, struct probe_result *result,
                       struct error *err)
 {
     if (stage->repeats < 1 || stage->repeats > PROBE_REPEATS_MAX
@@ -884,26 +771,21 @@ static int run_stage (struct group *g, int number,
                             stage->repeats, SAMPLE_FLOWS_MAX);
     if (cut_plan (g, stage, part, err) < 0)
         return -1;
-    for (size_t m = 0; m < g->n; m++) {
-        struct group_blob *told = &result->member[m].told[number];
-
-        if (pack_plan (&part[m], told, err) < 0)
+    for (size_t m = 0; m < g->n; m++)
+        if (pack_plan (&part[m], &in[m].told, err) < 0)
             return -1;
-        group_serve (g, stage_kind[number].plan, (int)m, told->data,
-                     told->len);
-    }
-    if (ask_others (g, stage_kind[number].next, result->member, NULL, err) < 0
+    if (stage_tell (g, number, in, err) < 0
         || run_part (g, &part[g->me], stage->progress, err) < 0
-        || ask_others (g, stage_kind[number].result, result->member, got, err)
-               < 0)
+        || stage_hear (g, number, in, err) < 0)
         return -1;
-    pack_result (g, &part[g->me], &got[g->me]);
+    pack_result (g, &part[g->me], &in[g->me].found);
     result->stats = (struct group_stats){ 0 };
     for (size_t m = 0; m < g->n; m++) {
         struct probe_member *member = &result->member[m];
 
-        if (!got[m].data
-            || unpack_result (&part[m], &got[m], member, &result->stats))
+        member->answered = in[m].answered;
+        if (!in[m].found.data
+            || unpack_result (&part[m], &in[m].found, member, &result->stats))
             continue;
         member->answered = false;
         memset (part[m].echoes, 0,
@@ -913,11 +795,21 @@ static int run_stage (struct group *g, int number,
     return 0;
 }
 
+struct stage_member *probe_result_stage (struct probe_result *result,
+                                         enum stage stage)
+{
+    struct stage_member *in = xcalloc (result->nmembers, sizeof (*in));
+
+    for (size_t m = 0; m < result->nmembers; m++)
+        in[m].answered = result->member[m].answered;
+    return result->stage[stage] = in;
+}
+
 int probe_lead (struct group *g, const struct probe_stage *stage,
                 struct probe_result *result, struct error *err)
 {
     struct plan_part *part = xcalloc (g->n, sizeof (*part));
-    struct group_blob *got = xcalloc (g->n, sizeof (*got));
+    enum stage number = result->samples ? STAGE_PROBE_AGAIN : STAGE_PROBE;
     int rc;
 
     if (!result->samples) {
@@ -927,33 +819,25 @@ int probe_lead (struct group *g, const struct probe_stage *stage,
         for (size_t m = 0; m < g->n; m++)
             result->member[m].answered = true;
     }
-    rc = run_stage (g, result->stages++, stage, part, got, result, err);
-    for (size_t m = 0; m < g->n; m++) {
+    rc = run_stage (g, number, stage, part, probe_result_stage (result, number),
+                    result, err);
+    for (size_t m = 0; m < g->n; m++)
         part_clear (&part[m]);
-        free (got[m].data);
-    }
     free (part);
-    free (got);
     return rc;
-}
-
-int probe_end (struct group *g, const struct probe_result *result,
-               struct error *err)
-{
-    return ask_others (g, GROUP_BYE, result ? result->member : NULL, NULL,
-                       err);
 }
 
 void probe_result_clear (struct probe_result *result)
 {
     for (size_t m = 0; m < result->nmembers; m++) {
-        struct probe_member *member = &result->member[m];
-
-        for (int number = 0; number < PROBE_STAGES; number++)
-            free (member->told[number].data);
-        free (member->trouble);
-        free (member->remark);
+        for (size_t i = 0; i < STAGES; i++)
+            if (result->stage[i])
+                stage_member_clear (&result->stage[i][m]);
+        free (result->member[m].trouble);
+        free (result->member[m].remark);
     }
+    for (size_t i = 0; i < STAGES; i++)
+        free (result->stage[i]);
     free (result->member);
     samples_destroy (result->samples);
     *result = (struct probe_result){ 0 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Probe: a plan in, samples out.
  *
- * All members of the group call at the same time: the leader probe_lead, once
- * or twice, and probe_end; the others probe_follow. The leader sends each
+ * One or two stages of a check (probe/stage). The leader sends each
  * member its part; then all run `repeats` passes over the plan's rounds, so
  * that the repeats of a probe are spread over the whole run. Pass r pings by
  * flow r modulo `flows`; each side has its own flows. A step is one round of
@@ -14,15 +13,11 @@
  * is in flight while someone pings. A side lasts one gap, too, or, if members
  * share cores, one gap per turn; a member's rails share it. The side that goes
  * first alternates. A member that waits asleep sends a ping that does not count
- * before its own. A ping without an echo in time is lost. Each step has a
- * deadline, which is long enough to detect many dead members.
+ * before its own. A ping without an echo in time is lost.
  *
  * Before the first step, halfway and after the last, in steps of their own, all
  * members measure their loopbacks: `repeats` pings from each rail to itself. A
  * rail that cannot ping itself has no loopback; that is no error.
- *
- * While the leader plans and judges, the members sleep. Then they learn whether
- * there is a plan, one for a second stage, or whether they may leave.
  *
  * Functions return 0, or -1 with err.
  */
@@ -34,7 +29,7 @@
 
 #include "core/plan/plan.h"
 #include "core/samples/samples.h"
-#include "probe/group.h"
+#include "probe/stage.h"
 #include "util/error.h"
 #include "util/progress.h"
 
@@ -43,7 +38,6 @@ enum {
     PROBE_FLOWS_MAX = 32, /* from each side of a pair */
     PROBE_ROUNDS_MAX = 1 << 24,
     PROBE_LEVEL_MAX = 15,
-    PROBE_STAGES = 2,
 };
 
 /* Replaces the nonce in the members' lines on traffic: in a check by hand each
@@ -57,8 +51,6 @@ struct probe_member {
     char *trouble;    /* what went wrong with its rails; NULL: nothing */
     char *remark;     /* its lines on others' traffic (ibquery/ports.h) */
     struct node node; /* its host without the name, if it answered */
-    struct group_blob told[PROBE_STAGES]; /* its parts, to be fetched as long as
-                                             the group lives */
 };
 
 struct probe_result {
@@ -66,8 +58,14 @@ struct probe_result {
     struct probe_member *member; /* [nmembers] */
     size_t nmembers;
     struct group_stats stats; /* of all members that answered; not bytes */
-    int stages;               /* that were begun */
+    struct stage_member *stage[STAGES]; /* [nmembers] of those that were begun */
 };
+
+/* Begin a stage with the members that have answered so far. The result has its
+ * members, and frees them.
+ */
+struct stage_member *probe_result_stage (struct probe_result *result,
+                                         enum stage stage);
 
 /* An endpoint of the plan in the group: a peer, reached by one of its LIDs. */
 struct probe_end {
@@ -92,21 +90,16 @@ struct probe_stage {
 
 /* Measure a stage; result is zeroed before the first. Its samples, all probes
  * of the stage from both sides, are appended; those of a member that died are
- * lost. After -1 the samples are unchanged. Call probe_end and
+ * lost. After -1 the samples are unchanged. Call stage_end and
  * probe_result_clear in both cases.
  */
 int probe_lead (struct group *g, const struct probe_stage *stage,
                 struct probe_result *result, struct error *err);
 
-/* Tell every living member that it may leave. result is NULL if nothing was
- * measured.
- */
-int probe_end (struct group *g, const struct probe_result *result,
-               struct error *err);
 void probe_result_clear (struct probe_result *result);
 
-/* Follow the leader, whose node has this name, until it is done. */
-int probe_follow (struct group *g, size_t leader, const char *name,
-                  struct error *err);
+/* A member's work: see stage.c. */
+int probe_part (struct group *g, const struct group_blob *told,
+                struct group_blob *found, struct error *err);
 
 #endif /* PROBE_PROBE_H */

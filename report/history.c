@@ -44,6 +44,7 @@ struct history_record {
     enum verdict_status status;
     bool ambiguous;   /* another link or switch explains it as well */
     double excess_ns; /* NAN: none */
+    double share;     /* of its expected rate that it carried; NAN: none */
 };
 
 struct history {
@@ -108,6 +109,8 @@ static int add_field (struct history *h, uint32_t job, int64_t end,
         struct history_record m = {
             .audit = c.audit, .time = end, .job = job, .status = c.status,
             .excess_ns = c.excess_ns,
+            .share = c.rate_expected_bits > 0
+                         ? c.rate_bits / c.rate_expected_bits : NAN,
         };
 
         if (c.source != source)
@@ -179,6 +182,7 @@ struct summary {
     size_t days;
     int64_t first, last;
     double max_ns; /* NAN: none */
+    double least;  /* share of the expected rate; likewise */
 };
 
 /* True if m is the first record of its audit, or of a check. */
@@ -208,6 +212,7 @@ static struct summary summarise (const struct history_record *begin,
                                  const struct history_record *end)
 {
     struct summary s = { .begin = begin, .end = end, .max_ns = NAN,
+                         .least = NAN,
                          .first = begin->time, .last = begin->time,
                          .days = count_days (begin, end) };
 
@@ -222,6 +227,7 @@ static struct summary summarise (const struct history_record *begin,
             s.last = m->time;
         if (!isnan (m->excess_ns) && !(fabs (s.max_ns) >= fabs (m->excess_ns)))
             s.max_ns = m->excess_ns;
+        s.least = fmin (s.least, m->share);
     }
     return s;
 }
@@ -278,18 +284,19 @@ static json_t *subject_json (const struct summary *s)
     list = json_array ();
     for (const struct history_record *m = s->begin; m < s->end; m++)
         json_add (list,
-                  json_pack ("{s:I,s:I,s:o,s:s,s:b,s:o}", "time",
+                  json_pack ("{s:I,s:I,s:o,s:s,s:b,s:o,s:o}", "time",
                              (json_int_t)m->time, "job", (json_int_t)m->job,
                              "audit",
                              m->audit ? json_integer (m->audit) : json_null (),
                              "status", verdict_status_name (m->status),
                              "ambiguous", m->ambiguous, "excess_ns",
-                             number_json (m->excess_ns)));
+                             number_json (m->excess_ns), "share",
+                             number_json (m->share)));
     json_object_update_new (
-        obj, json_pack ("{s:I,s:I,s:I,s:o,s:o}", "days", (json_int_t)s->days,
+        obj, json_pack ("{s:I,s:I,s:I,s:o,s:o,s:o}", "days", (json_int_t)s->days,
                         "first", (json_int_t)s->first, "last",
                         (json_int_t)s->last, "max_ns", number_json (s->max_ns),
-                        "seen", list));
+                        "min_share", number_json (s->least), "seen", list));
     return obj;
 }
 
@@ -380,6 +387,7 @@ static void print_subject (const json_t *s, FILE *fp)
 {
     const json_t *ends = json_object_get (s, "ends");
     const json_t *max = json_object_get (s, "max_ns");
+    const json_t *least = json_object_get (s, "min_share");
     int64_t days = json_int (s, "days", 0);
     char first[32], last[32];
 
@@ -399,6 +407,9 @@ static void print_subject (const json_t *s, FILE *fp)
         fprintf (fp, "; on %s", first);
     if (json_is_real (max))
         fprintf (fp, "; up to %+.0f ns", json_real_value (max));
+    if (json_is_real (least))
+        fprintf (fp, "; down to %.0f %% of its rate",
+                 100 * json_real_value (least));
     fputc ('\n', fp);
 }
 

@@ -42,8 +42,8 @@ int history_add (struct history *h, uint32_t job, int64_t end,
  * JSON: {jobs, audits {OK, WARN, UNKNOWN, FAIL, ambiguous}, checks {...},
  * links, nodes, switches, days}. A link, node or switch is {name, ends (only of
  * links; [] if no audit gave them), audits, checks, days (their number), first,
- * last, max_ns, seen [{time, job, audit (null: a check), status, ambiguous,
- * excess_ns}]}; the name of a link is its id. days is [{day, audits, checks}].
+ * last, max_ns, min_share (of an expected rate), seen [{time, job, audit (null: a
+ * check), status, ambiguous, excess_ns, share}]}; the name of a link is its id. days is [{day, audits, checks}].
  * Times are seconds since 1970; days are in UTC.
  */
 void history_text (struct history *h, FILE *fp);

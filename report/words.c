@@ -127,6 +127,13 @@ static double shown_gbps (double bits)
                           : round (bits / 1e7) / 100;
 }
 
+char *words_rate (double bits, double expected)
+{
+    return isnan (expected) ? xasprintf ("%g Gb/s", shown_gbps (bits))
+                            : xasprintf ("%g of %g Gb/s", shown_gbps (bits),
+                                         shown_gbps (expected));
+}
+
 /* "Gen4"; PCIe's generations have these GT/s on each lane */
 static const char *pcie_generation (double gts, char text[TIME])
 {
@@ -189,8 +196,7 @@ static char *rate_text (const struct finding *x)
     if (x->kind == FINDING_SWITCH)
         return xasprintf ("%.0f %% of what its ports allow",
                           100 * x->rate_bits / x->rate_expected_bits);
-    text = xasprintf ("%g of %g Gb/s", shown_gbps (x->rate_bits),
-                      shown_gbps (x->rate_expected_bits));
+    text = words_rate (x->rate_bits, x->rate_expected_bits);
     if (finding_fact (x, FACT_RATE_SENT))
         text = join_on (text, " ", xstrdup ("sent"));
     else if (finding_fact (x, FACT_RATE_RECEIVED))
@@ -572,6 +578,7 @@ static const char *const fact_words[FACT_KINDS] = {
     [FACT_RATE_SPREAD]
         = "rates were measured of host links alone, as messages are spread "
           "over the others",
+    [FACT_RATE_WHY] = "rates: {b?not those of }{b}{b?: }{a}",
     [FACT_RATE_HOSTS] = "rates of some hosts were not measured: no bursts were "
                         "possible with them",
     [FACT_ALONE]

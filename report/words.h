@@ -41,6 +41,9 @@ json_t *words_steps (const struct finding *x, const struct fabric *f);
 const char *words_against (enum finding_basis basis);
 char *words_excess (const struct finding *x);
 
+/* "98 of 197 Gb/s" */
+char *words_rate (double bits, double expected);
+
 /* One line on a verdict, printable: its worst finding and the number of others;
  * a limit if that is worse; what was measured if nothing was found. It does not
  * repeat the status.

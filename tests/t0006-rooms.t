@@ -75,37 +75,37 @@ most="
     compare/pattern 919
     compare/series 2339
     compare/throughput 716
-    core/baseline 2700
+    core/baseline 2400
     core/check 678
-    core/judge 9500
+    core/judge 9771
     core/linear 3343
-    core/paths 1518
-    core/plan 4190
-    core/rate 4000
-    core/samples 3281
+    core/paths 1531
+    core/plan 4177
+    core/rate 3870
+    core/samples 3100
     core/solve 1610
-    ibquery 6560
+    ibquery 6548
     ibquery/compare 1479
     ibquery/export 1344
     ibquery/import 3255
     ibquery/links 4103
     ibquery/model 1236
     ibquery/read 4095
-    pmm 7376
+    pmm 7356
     pmm/fabric 1915
-    probe 10643
+    probe 12316
     prolog 91
-    prolog/act 1098
-    prolog/audit 4335
-    prolog/ledger 4829
+    prolog/act 1122
+    prolog/audit 4420
+    prolog/ledger 4790
     prolog/node 1427
-    prolog/policy 2422
-    prolog/serve 5237
+    prolog/policy 2516
+    prolog/serve 5260
     prolog/slurm 1464
-    report 3178
-    report/page 1121
-    spank 1797
-    util 6187
+    report 3435
+    report/page 1152
+    spank 1723
+    util 6122
     verb 1057
 "
 is "$(find $rooms -mindepth 1 \( -name '*.c' -o -name '*.h' \) ! -path '*/test/*' \

@@ -276,4 +276,45 @@ is "$(<said)" '"A cable is 701 ns slow: <img src=x onerror=evil()>/5 -- </script
 2
 console 0
 requests 0' "so does that of a verdict alone"
+# What cables carried: a switch of what is shown, by mouse and key.
+python3 - out/verdict.json <<'X'
+import json, sys
+v = json.load (open (sys.argv[1]))
+v["rates"] = [{"link": "0002c90000000230/1", "way": way, "bits": bits,
+               "expected": 197e9} for way, bits in ((0, 98.3e9), (1, 196e9))]
+x = next (f for f in v["findings"] if f["nodes"])
+x["rate_bits"], x["rate_expected_bits"] = 98.3e9, 197e9
+json.dump (v, open (sys.argv[1], "w"))
+X
+pmm report --html -f fabric --baseline base out -o rates.html 2>said
+is $? 1 "a page with rates" || diag "$(<said)"
+browse rates.html >said <<'X'
+size 1280 900
+wait document.body.dataset.ready
+eval [...document.querySelectorAll ('#shows button')].map (b => b.textContent + b.getAttribute ('aria-pressed'))
+key n
+key n
+eval [...document.querySelectorAll ('#p-facts dd')].map (e => e.textContent).filter (t => t.endsWith ('197 Gb/s') && t.length < 20)
+eval [...document.querySelectorAll ('.big')].map (e => e.textContent).filter (t => t.endsWith ('197 Gb/s') && t.length < 20)
+eval $('#legend').textContent.includes ('ns slower')
+key r
+eval [state.shows, $('#legend').textContent.includes ('50 % less'), [...document.querySelectorAll ('#links th')].map (e => e.textContent)]
+eval [...document.querySelectorAll ('#links tr')].map (e => e.textContent).filter (t => t.includes ('Gb/s'))[0].slice (-19)
+eval styleOf (state.job.byId.get (state.link)).color === shade (1)
+click (() => { $('#shows').scrollIntoView ({ block: 'center' }); const b = $('#shows button').getBoundingClientRect (); return [b.x + 5, b.y + 5]; }) ()
+eval [state.shows, $('#legend').textContent.includes ('ns slower')]
+size 400 800
+wait document.documentElement.scrollWidth === 400
+X
+is "$(<said)" '["Latencytrue", "Ratefalse"]
+["98 of 197 Gb/s", "196 of 197 Gb/s"]
+["98 of 197 Gb/s"]
+true
+["rate", true, ["one end", "other end", "class", "there", "back", "of what was expected"]]
+"98 Gb/s196 Gb/s50 %"
+true
+["latency", true]
+console 0
+requests 0' "... shows them beside latencies"
+
 done_testing

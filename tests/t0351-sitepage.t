@@ -57,6 +57,16 @@ eval cells.titles.filter (t => t.strong).map (t => t.text)
 eval cells.canvas.tabIndex
 # of two suspects, of which one has been clean since, the other one is marked
 eval head.findings[0].suspects.concat (head.findings[0].oneway).map (id => [cells.byId.get (id).finding, cellWords (cells.byId.get (id)).split (' \u00b7')[0]])
+# latency or rate
+eval [...document.querySelectorAll ('#shows button')].map (b => b.textContent + b.getAttribute ('aria-pressed'))
+eval cellWords (cells.all.find (c => c.rate && c.rate[0] < 1e5)).split (' \u00b7 ')[2]
+eval (globalThis.was = $('#cells .legend').textContent, $('#cells .legend').textContent.includes ('excess'))
+key r
+eval [state.shows, $('#cells .legend').textContent.includes ('< 75 %'), $('#shows [aria-pressed=true]').textContent]
+eval [...new Set (cells.all.filter (c => c.rate).map (c => fillOf (c, 'none')))].map (c => Object.keys (palette).find (k => palette[k] === c))
+eval fillOf (cells.all.find (c => !c.rate), 'none')
+click (() => { $('#shows').scrollIntoView ({ block: 'center' }); const b = $('#shows button').getBoundingClientRect (); return [b.x + 5, b.y + 5]; }) ()
+eval $('#cells .legend').textContent === was
 # by keyboard
 eval (cells.canvas.focus (), $('#cell b').textContent)
 key ArrowRight
@@ -116,6 +126,13 @@ true
 ["Leaf switches: 128 to hosts, 128 up", "Switches of level 2: 128 up"]
 0
 [[-1, "as expected"], [0, "FAIL: a cable is 2.4 us slow: h0009'"'"'s, or s1-0003/5 -- s2-0001/3 (known in sums only)"]]
+["Latencytrue", "Ratefalse"]
+"98 of 197 Gb/s"
+true
+["rate", true, "Rate"]
+["well", "x3"]
+"none"
+true
 "h0005 mlx5_0/1 \u21c4 </script><script>document.title=\"evil\"</script>/1"
 "h0006 \"&lt;<b>x/1 \u21c4 </script><script>document.title=\"evil\"</script>/2"
 true

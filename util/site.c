@@ -235,13 +235,10 @@ void site_clear (struct site *site)
     conf_clear (site_options, site);
 }
 
-const char *site_forbids_rates (const struct site *site, int audit)
+int site_allows_rates (const struct site *site, int audit)
 {
-    if (!strcmp (site->rates, "off"))
-        return "the site does not allow it (Rates in pmm.conf)";
-    return audit || !strcmp (site->rates, "all")
-               ? NULL
-               : "the site allows it in audits only (Rates in pmm.conf)";
+    return !strcmp (site->rates, "all")
+           || (audit && !strcmp (site->rates, "audits"));
 }
 
 const char *site_mode (const struct site *site, const char *partition)

@@ -101,10 +101,8 @@ struct site_mpi {
 };
 const struct site_mpi *site_mpi (const struct site *site);
 
-/* Why rates may not be measured, in an audit or in a user's check; NULL: they
- * may.
- */
-const char *site_forbids_rates (const struct site *site, int audit);
+/* Whether rates may be measured, in an audit or in a user's check. */
+int site_allows_rates (const struct site *site, int audit);
 
 /* How many seconds a step may wait for a peer: a quarter of the time of the
  * whole check, so that a second try is possible, but at least 2. If nodes

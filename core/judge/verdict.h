@@ -117,7 +117,7 @@ enum fact_kind {
     FACT_RATE_LOST,     /* bursts lost, of all */
 
     /* limits */
-    FACT_RATE_SLOT,  /* lanes, GT/s, usable bits, those of the port: a slot that
+    FACT_RATE_SLOT,    /* lanes, GT/s, usable bits, those of the port: a slot that
                           is slower than the adapter; name: hosts */
     FACT_RATE_ALIKE, /* hosts, rate, expected; name: what they share */
     FACT_RATE_FILLED, /* cables, share at most, of all */
@@ -128,6 +128,7 @@ enum fact_kind {
     FACT_RATE_TIME,
     FACT_RATE_SPREAD,
     FACT_RATE_HOSTS,
+    FACT_RATE_WHY,     /* name: why some are not known; of which hosts, or NULL */
     FACT_ALONE,        /* ports; name: the first */
     FACT_SILENT_NODES, /* nodes; name: their list */
     FACT_INCOMPLETE,

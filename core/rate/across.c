@@ -17,7 +17,10 @@
 #include "util/alloc.h"
 #include "util/terminal.h"
 
-enum { LEAVES = 4 };
+enum {
+    LEAVES = 4,
+    FEW = 32, /* endpoints: all pairs are read */
+};
 
 /* What is known of an arc so far. */
 struct crossed_arc {
@@ -186,6 +189,69 @@ static void add_first_hops (struct crossings *s, uint32_t from)
     }
 }
 
+/* Where few leaves or receivers have paths over an arc: other senders of the same
+ * leaves.
+ */
+static void add_senders (struct crossings *s, uint32_t arc)
+{
+    const struct tree *t = s->tree;
+    struct across_arc *x = &s->a->arc[arc];
+    uint8_t n = x->npairs;
+
+    for (uint32_t turn = 1; x->npairs < ACROSS_PAIRS; turn++) {
+        bool any = false;
+
+        for (uint8_t i = 0; i < n && x->npairs < ACROSS_PAIRS; i++) {
+            size_t leaf = t->leaf_of[x->pair[i].a];
+            const uint32_t *member = t->member + t->first[leaf];
+            uint32_t size = t->first[leaf + 1] - t->first[leaf], k = 0;
+            struct probe p = { 0, x->pair[i].b };
+
+            if (turn >= size)
+                continue;
+            any = true;
+            while (member[k] != x->pair[i].a)
+                k++;
+            p.a = member[(k + turn) % size];
+            if (pathset_port (s->ps, p.a) != pathset_port (s->ps, p.b))
+                x->pair[x->npairs++] = p;
+        }
+        if (!any)
+            return;
+    }
+}
+
+/* A port is in one flow at a time: its link gets at most what the fastest of all
+ * others can send or take.
+ */
+static void limit_ends (struct crossings *s)
+{
+    double fastest[2] = { 0, 0 }; /* the first one may be of several */
+    uint32_t port = UINT32_MAX;
+
+    for (int find = 1; find >= 0; find--)
+        for (size_t i = 0; i < pathset_size (s->ps); i++) {
+            uint32_t own = pathset_port (s->ps, i);
+            uint32_t link = pathset_end_link (s->ps, i), arc;
+            double most;
+
+            if (link == NETWORK_NONE
+                || (arc = across_arc_of (s->ps, 2 * link)) == NETWORK_NONE)
+                continue;
+            most = find ? s->rate[arc / 2] : fastest[own == port];
+            if (!find)
+                for (uint32_t x = arc; x < arc + 2; x++)
+                    s->a->arc[x].most = fmin (s->a->arc[x].most, most);
+            else if (most > fastest[0]) {
+                fastest[1] = own == port ? fastest[1] : fastest[0];
+                fastest[0] = most;
+                port = own;
+            }
+            else if (own != port)
+                fastest[1] = fmax (fastest[1], most);
+        }
+}
+
 int across_draw (struct across *a, struct pathset *ps, const double *rate,
                  const bool *wanted, struct rng *rng, struct error *err)
 {
@@ -208,12 +274,18 @@ int across_draw (struct across *a, struct pathset *ps, const double *rate,
             add_leaf_path (&s, l);
         add_first_hops (&s, to);
     }
+    /* first hops, which no tree has, are of one sender */
+    for (size_t x = 0; x < narcs && rc == 0; x++)
+        if (s.arc[x].port > 0)
+            add_senders (&s, x);
     for (size_t x = 0; x < narcs && rc == 0 && !wanted; x++) {
         double most = fmin (rate[x / 2], s.arc[x].receivers);
 
         a->arc[x].most
             = s.arc[x].many ? most : fmin (most, s.arc[x].senders);
     }
+    if (rc == 0 && !wanted)
+        limit_ends (&s);
     tree_destroy (s.tree);
     free (s.arc);
     free (s.leaf_rate);
@@ -225,10 +297,13 @@ static int find_alike (struct across *a, struct pathset *ps, struct rng *rng,
                        struct error *err)
 {
     struct basis basis;
-    int rc = span_symmetric (&basis, ps, rng, err);
+    int rc = pathset_size (ps) <= FEW ? basis_all (&basis, ps, err)
+                                      : span_symmetric (&basis, ps, rng, err);
 
+    /* odd classes are those whose links there and back differ */
     for (size_t i = 0; rc == 0 && i < basis.n; i++)
-        for (size_t k = basis.first[i]; k < basis.first[i + 1]; k++) {
+        for (size_t k = basis.first[i];
+             k < basis.first[i + 1] && basis.class_id[i] % 2 == 0; k++) {
             struct across_link *l = &a->link[basis.col[k]];
             size_t length = basis.first[i + 1] - basis.first[i];
 

@@ -75,6 +75,7 @@ struct maker {
     uint32_t *last;  /* [2 * nlinks] crossing */
     uint8_t *busy;   /* [slots] */
     uint8_t *full;   /* [nlinks] */
+    bool filled;     /* some link is full */
     uint8_t *spoilt; /* [nlinks] one of its flows crosses a full link */
 
     struct map done;       /* pairs that have been used */
@@ -93,6 +94,7 @@ struct maker {
 static void clear_round (struct maker *m)
 {
     m->nflows = m->nat = 0;
+    m->filled = false;
     memset (m->load, 0, 2 * m->nlinks * sizeof (*m->load));
     memset (m->last, 0xff, 2 * m->nlinks * sizeof (*m->last));
     memset (m->busy, 0, pathset_size (m->ps)); /* slots are no more */
@@ -158,6 +160,7 @@ static bool flow_fits_round (const struct maker *m, const uint32_t *arc, int n,
 static void set_full (struct maker *m, uint32_t link)
 {
     m->full[link] = 1;
+    m->filled = true;
     for (uint32_t x = 2 * link; x <= 2 * link + 1; x++)
         for (uint32_t c = m->last[x]; c != NO_CROSSING; c = m->at[c].before) {
             size_t flow = m->at[c].flow;
@@ -288,7 +291,8 @@ static int load_arc (struct maker *m, uint32_t arc, bool near,
     size_t before = m->nflows;
     double load;
 
-    for (int alone = m->opts->apart; alone >= 0; alone--)
+    for (int alone = m->opts->apart; alone >= (near && m->opts->apart);
+         alone--)
         if (add_fitting_pairs (m, arc, l->alike, near ? l->nnear : l->nalike,
                                alone, err)
                 < 0
@@ -368,11 +372,10 @@ static int fill_flow_round (struct maker *m, struct error *err)
     return 0;
 }
 
-/* carried[2 * nlinks]: the load of each arc by the flows' fair rates. last[2 *
- * nlinks]: the last flow that crosses the arc.
+/* The load of each arc by the flows' fair rates: their caps if no link is full.
+ * carried[2 * nlinks].
  */
-static void compute_fair_loads (const struct maker *m, double *carried,
-                                size_t *last)
+static void compute_fair_loads (const struct maker *m, double *carried)
 {
     struct csr arcs = {
         .n = m->nflows,
@@ -388,10 +391,8 @@ static void compute_fair_loads (const struct maker *m, double *carried,
         arcs.v[k] = m->at[k].arc;
     fair_rates (&arcs, m->rate, m->nlinks, rate);
     memset (carried, 0, 2 * m->nlinks * sizeof (*carried));
-    for (size_t k = 0; k < m->nat; k++) {
+    for (size_t k = 0; k < m->nat; k++)
         carried[arcs.v[k]] += rate[m->at[k].flow];
-        last[arcs.v[k]] = m->at[k].flow;
-    }
     csr_clear (&arcs);
     free (rate);
 }
@@ -401,12 +402,13 @@ static void compute_fair_loads (const struct maker *m, double *carried,
  */
 static bool keep_round (struct maker *m)
 {
-    double *carried = xarray (2 * m->nlinks, sizeof (*carried));
-    size_t *last = xarray (2 * m->nlinks, sizeof (*last));
+    double *fair = xarray (m->filled ? 2 * m->nlinks : 0, sizeof (*fair));
+    const double *carried = m->filled ? fair : m->load;
     size_t round = plan_rounds (m->plan);
     bool more = round < m->nbegin;
 
-    compute_fair_loads (m, carried, last);
+    if (m->filled)
+        compute_fair_loads (m, fair);
     for (size_t i = 0; i < m->norder; i++) {
         uint32_t x = m->order[i];
         struct arc_goal *goal = &m->goal[x];
@@ -414,7 +416,7 @@ static bool keep_round (struct maker *m)
         if (goal->times < goal->wanted
             && has_enough_load (m, x, carried[x])) {
             goal->times++;
-            goal->last = m->flow[last[x]].pair;
+            goal->last = m->flow[m->at[m->last[x]].flow].pair;
             more = true;
         }
         if (carried[x] > goal->best * (1 + SLACK)) {
@@ -429,8 +431,7 @@ static bool keep_round (struct maker *m)
         plan_add (m->plan, round, p.a, p.b);
     }
     clear_round (m);
-    free (carried);
-    free (last);
+    free (fair);
     return more;
 }
 
@@ -451,10 +452,22 @@ static size_t find_left (struct maker *m, bool *wanted)
     return m->norder = left;
 }
 
+/* Arcs that cannot get enough, or not so often, are content with any flow. */
+static void settle_goals (struct maker *m)
+{
+    for (size_t i = 0; i < m->norder; i++) {
+        uint32_t x = m->order[i];
+
+        if (m->goal[x].best > 0 && m->goal[x].times == 0)
+            m->goal[x].times = 1;
+        m->across.arc[x].most = SLACK * m->rate[arc_link (x)];
+    }
+}
+
 static int make_rounds (struct maker *m, struct error *err)
 {
     bool *wanted = xcalloc (2 * m->nlinks, sizeof (*wanted));
-    int draws = 0, rc = 0;
+    int stuck = 0, rc = 0;
 
     while (rc == 0
            && (find_left (m, wanted) > 0 || plan_rounds (m->plan) < m->nbegin)
@@ -462,9 +475,13 @@ static int make_rounds (struct maker *m, struct error *err)
         terminal_work ("filling links", 0, 0);
         if ((rc = fill_flow_round (m, err)) < 0 || keep_round (m))
             continue;
-        if (draws++ == DRAWS)
+        if (stuck < DRAWS)
+            rc = across_draw (&m->across, m->ps, m->rate, wanted, &m->rng, err);
+        else if (stuck == DRAWS && m->opts->often)
+            settle_goals (m);
+        else
             break;
-        rc = across_draw (&m->across, m->ps, m->rate, wanted, &m->rng, err);
+        stuck++;
     }
     free (wanted);
     return rc;

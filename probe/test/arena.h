@@ -119,6 +119,9 @@ static int arena_send (void *t, uint32_t rail, uint32_t peer,
     return transport_emu.send (t, rail, peer, data, len, pad, timing, err);
 }
 
+/* Changes the members' transport; may be NULL. */
+static void (*arena_change) (struct transport *t);
+
 /* The test's exit as a member of a group: 0 is well. */
 typedef int (*member_f) (struct group *g, void *shared);
 
@@ -138,6 +141,8 @@ arena_run (const struct arena *a, size_t n, uint64_t key, member_f fn,
 
     transport.set_level = arena_set_level;
     transport.send = arena_send;
+    if (arena_change)
+        arena_change (&transport);
     for (size_t i = 0; i <= n; i++)
         first[i] = (uint32_t)i;
     for (size_t i = 0; i < n; i++) {

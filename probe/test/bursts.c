@@ -16,16 +16,18 @@
  *     -s         without relaxed ordering
  *     -l         each rail with itself
  *     -k BURST   the second process dies in this burst, from 0 on
+ *     -z BURST   ... is away for half a second
  */
 #include "config.h"
 
-#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "probe/transport.h"
@@ -42,7 +44,7 @@ static struct shared {
 } * shared;
 
 static uint64_t bytes = 4000000;
-static int count = 5, dies = -1;
+static int count = 5, dies = -1, sleeps = -1;
 static int64_t deadline_ms = 1000;
 static bool strict, loops;
 
@@ -65,6 +67,14 @@ static void meet (void *t, int me, bool receive)
         else if (verbs->recv (t, verbs->now_ns (t) + 1000000, &packet, &err)
                  < 0)
             die ("recv", &err);
+}
+
+static void be_away (int sig)
+{
+    static const struct timespec half = { 0, 500000000 };
+
+    (void)sig;
+    nanosleep (&half, NULL);
 }
 
 static void run_bursts (void *t, int me, size_t rails)
@@ -95,10 +105,10 @@ static void run_bursts (void *t, int me, size_t rails)
         }
         if (dies < 0 || k <= dies)
             meet (t, me, true);
-        if (me == 1 && k == dies) {
-            alarm (0);
+        if (me == 1 && k == sleeps)
+            signal (SIGALRM, be_away);
+        if (me == 1 && (k == dies || k == sleeps))
             ualarm (1000, 0);
-        }
         if (verbs->bulk (t, burst, rails,
                          verbs->now_ns (t) + deadline_ms * 1000000, &err)
             < 0)
@@ -169,7 +179,7 @@ int main (int argc, char **argv)
     int status = 0;
     int opt;
 
-    while ((opt = getopt (argc, argv, "b:n:d:slk:")) != -1)
+    while ((opt = getopt (argc, argv, "b:n:d:slk:z:")) != -1)
         switch (opt) {
         case 'b':
             bytes = strtoull (optarg, NULL, 10);
@@ -186,9 +196,8 @@ int main (int argc, char **argv)
         case 'l':
             loops = true;
             break;
-        case 'k':
-            dies = atoi (optarg);
-            break;
+        case 'k': dies = atoi (optarg); break;
+        case 'z': sleeps = atoi (optarg); break;
         default:
             return 2;
         }
@@ -198,6 +207,10 @@ int main (int argc, char **argv)
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return 1;
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < count; k++)
+            for (int r = 0; r < RAILS; r++)
+                shared->bits[i][k][r] = -1;
     for (int i = 0; i < 2; i++)
         if ((pid[i] = fork ()) == 0)
             exit (run_member (i, argv[optind + i]));

@@ -94,7 +94,7 @@ static int lead_it (struct group *g, struct shared *sh)
     sh->rc = probe_lead (g, &stage, &result, &err);
     if (sh->rc == 0)
         look (sh, result.samples);
-    rc = probe_end (g, &result, &err);
+    rc = stage_end (g, &err);
     probe_result_clear (&result);
     plan_destroy (plan);
     pathset_destroy (ps);
@@ -104,7 +104,7 @@ static int lead_it (struct group *g, struct shared *sh)
 static int take_part (struct group *g, void *shared)
 {
     return g->me == 0 ? lead_it (g, shared)
-                      : probe_follow (g, 0, "h0001", NULL) < 0;
+                      : stage_follow (g, 0, "h0001", NULL) < 0;
 }
 
 static void test (const struct arena *a, const struct run *row,

@@ -320,6 +320,87 @@ static void test_faults (void)
     command ("rate-noise", "0", NULL);
 }
 
+/* How much less host 0 gets and sends to 2 at once, beside these flows. */
+static void test_others (void)
+{
+    static const uint32_t two[] = { 0, 2 };
+    struct session_count before, now;
+    int full = 0, shared = 0;
+    struct table t;
+    double gbps[2], lost;
+
+    command ("background", "h0001,h0016:0.3", NULL);
+    pair_rates (gbps);
+    ok (is (gbps[0], 140 * PAYLOAD) && is (gbps[1], 200 * PAYLOAD),
+        "a flow of less than half keeps its rate");
+    command ("background", "off", NULL);
+    command ("background", "h0001,h0016:1", NULL);
+    lost = stats.others_lost;
+    sit (&t, 2, two);
+    session_wait (t.client[0], MS);
+    session_wait (t.client[1], MS);
+    session_run (t.s, 0);
+    session_count (t.client[0], 0, &before);
+    burst (&t, 0, 0, 2, 10 * MB, SECOND);
+    burst (&t, 1, 2, 0, 10 * MB, SECOND);
+    run_until (&t, 3 * MS);
+    session_count (t.client[0], 0, &now);
+    ok (is (t.got[1].gbps[0], 100 * PAYLOAD)
+            && is (t.got[0].gbps[0], 200 * PAYLOAD),
+        "with one of all, both get half");
+    ok (is (before.sent, 25 * MB) && is (now.sent, 75 * MB)
+            && is (stats.others_lost - lost, 10 * MB / PAYLOAD),
+        "the port counts both; the flow has lost what the burst took");
+    session_destroy (t.s);
+    command ("background", "off", NULL);
+
+    command ("background", "h0001,h0016:1:pausing", NULL);
+    sit (&t, 2, two);
+    for (int i = 1; i <= 100; i++) {
+        burst (&t, 0, 0, 2, 10 * MB, (int64_t)10 * SECOND);
+        burst (&t, 1, 2, 0, 10 * MB, (int64_t)10 * SECOND);
+        run_until (&t, i * (int64_t)10 * MS);
+        full += is (t.got[1].gbps[0], 200 * PAYLOAD);
+        shared += is (t.got[1].gbps[0], 100 * PAYLOAD);
+    }
+    session_count (t.client[0], 0, &now);
+    ok (full >= 20 && shared >= 20 && full + shared >= 80,
+        "a flow that pauses: %d of 100 bursts have all, %d half", full, shared);
+    ok (now.sent > 25e9 * .2 && now.sent < 25e9 * .8,
+        "... and the port has counted about half (%.1f GB)", now.sent / 1e9);
+    session_destroy (t.s);
+    command ("background", "off", NULL);
+}
+
+/* What users of a busy link notice: the share of its traffic that bursts take
+ * while they run, and of an hour's if they run for 10 ms of it.
+ */
+static void test_share (void)
+{
+    static const struct {
+        const char *flow;
+        double load, taken;
+    } row[] = {
+        { "h0001,h0016:0.3", .3, 0 },
+        { "h0001,h0016:0.5", .5, 0 },
+        { "h0001,h0016:0.8", .8, .3 / .8 },
+        { "h0001,h0016:1", 1, .5 },
+    };
+
+    for (size_t i = 0; i < sizeof (row) / sizeof (row[0]); i++) {
+        double all = stats.others, lost = stats.others_lost, gbps[2];
+
+        command ("background", row[i].flow, NULL);
+        pair_rates (gbps);
+        command ("background", "off", NULL);
+        lost = (stats.others_lost - lost) / (stats.others - all);
+        ok (fabs (lost - row[i].taken) < .01,
+            "a link at %.0f %%: a burst takes %.1f %% of others' traffic while "
+            "it runs, 10 ms of them %.1e of an hour's",
+            100 * row[i].load, 100 * lost, lost * .01 / 3600);
+    }
+}
+
 static void test_ends (void)
 {
     static const uint32_t two[] = { 0, 2 };
@@ -372,6 +453,8 @@ int main (void)
     test_sharing ();
     test_bursts ();
     test_faults ();
+    test_others ();
+    test_share ();
     test_ends ();
     model_destroy (model);
     fabric_destroy (fabric);

@@ -91,7 +91,7 @@ static int lead_it (struct group *g, struct shared *sh)
     rc = probe_lead (g, &stage, &result, &err);
     if (rc == 0)
         compare (sh, ps, result.samples);
-    if (probe_end (g, &result, &err) < 0)
+    if (stage_end (g, &err) < 0)
         rc = -1;
     if (rc < 0)
         diag ("leader: %s", err.text);
@@ -105,7 +105,7 @@ static int take_part (struct group *g, void *shared)
 {
     if (g->me == 0)
         return lead_it (g, shared);
-    return probe_follow (g, 0, "h0001", NULL) < 0;
+    return stage_follow (g, 0, "h0001", NULL) < 0;
 }
 
 int main (void)

@@ -169,7 +169,7 @@ static int run_leader (struct group *g, struct shared *sh)
         sh->again = probe_lead (g, &stage, &result, &err);
     if (rc == 0)
         look (sh, plan, &result);
-    if (probe_end (g, &result, &err) < 0)
+    if (stage_end (g, &err) < 0)
         rc = -1;
     if (rc < 0)
         diag ("leader: %s", err.text);
@@ -191,7 +191,7 @@ static int run_member (struct group *g, void *data)
     if (g->me == 0)
         rc = run_leader (g, sh);
     else
-        rc = probe_follow (g, 0, "h0001", &err);
+        rc = stage_follow (g, 0, "h0001", &err);
     sh->told += arena_level == LEVEL;
     if (rc == 0 || g->me == 0)
         return rc;
@@ -229,7 +229,7 @@ static int run_orphan (struct group *g, void *data)
             probe_lead (g, &stage, &result, &err);
         raise (SIGKILL);
     }
-    if (probe_follow (g, 0, "h0001", &err) < 0 && !strcmp (err.text, wanted)
+    if (stage_follow (g, 0, "h0001", &err) < 0 && !strcmp (err.text, wanted)
         && group_now (g) < 10 * group_dead_ns (g))
         return 0;
     diag ("member %zu: %s", g->me, err.text);

@@ -357,8 +357,8 @@ static void test_flood (void)
             && llround (now.received_packets)
                    == llround (now.received / FLOOD_PACKET),
         "its counters grow by what its link carries in the time");
-    session_settle (t.s);
     command ("background", "off", NULL);
+    session_update (t.s);
     send_bytes (t.client[1], 5, 0, 1, 0, NULL);
     session_wait (t.client[0], 2000000);
     session_wait (t.client[1], 2000000);

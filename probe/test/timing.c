@@ -417,7 +417,7 @@ static void test_ways (void)
             .rails = &ways[i],
         };
         struct group *g = group_create (&planes, &p, KEY, 2, 0, two);
-        bool found = fetch (g, GROUP_PLAN);
+        bool found = fetch (g, GROUP_PART);
 
         ok (found == ways[i].found, "%s: %s, asked %d times",
             ways[i].what, ways[i].found ? "it answers" : "it is given up",

@@ -33,6 +33,7 @@ struct link_audit {
     const char *peer; /* all RTTs over it were with this node; NULL: several */
     bool lossy; /* half of its probes or more were lost */
     bool own;   /* all routes over it ended at its host */
+    bool rated; /* what it carries was measured */
     bool clean; /* it was measured against a baseline, and not suspected */
     bool open;  /* it was not judged */
 };
@@ -125,6 +126,7 @@ static void read_actions (struct facts_reading *r)
             .time = row->intended,
             .after = (uint64_t)row->after,
             .unsure = row->done < 0,
+            .rate = row->cause && !strcmp (row->cause, POLICY_RATE),
         };
         if (a->kind >= POLICY_DRAIN && a->kind <= POLICY_LIFTED)
             in->nactions++;
@@ -242,6 +244,7 @@ static void add_link_audits (struct facts_reading *r, uint32_t e)
             .audit = row->audit,
             .endpoint = e,
             .lossy = row->lossy,
+            .rated = row->rated,
             .own = row->own,
             .clean = row->own && row->clean,
             .open = row->own && row->open,
@@ -302,8 +305,24 @@ static struct policy_suspect suspect_of (struct facts_reading *r, int64_t audit,
         s.port = host_port_name (r, v->endpoint);
         s.peer = v->peer;
         s.lossy = v->lossy;
+        s.rated = v->rated;
     }
     return s;
+}
+
+/* A copy of the facts of a finding, which end with its verdict. */
+static const struct fact *facts_of (struct facts_reading *r,
+                                    const struct finding *x)
+{
+    struct fact *fact = pool_alloc (r->facts->pool, x->nfacts, sizeof (*fact));
+
+    for (size_t i = 0; i < x->nfacts; i++) {
+        fact[i] = x->fact[i];
+        for (int k = 0; k < FACT_NAMES; k++)
+            fact[i].name[k]
+                = pool_strdup (r->facts->pool, x->fact[i].name[k]);
+    }
+    return fact;
 }
 
 static struct policy_finding finding_of (struct facts_reading *r,
@@ -326,6 +345,10 @@ static struct policy_finding finding_of (struct facts_reading *r,
         .expected_ns = x->expected_ns,
         .suspect = s,
         .nsuspects = n,
+        .rate_bits = x->rate_bits,
+        .rate_expected_bits = x->rate_expected_bits,
+        .fact = facts_of (r, x),
+        .nfacts = x->nfacts,
     };
 }
 
@@ -347,6 +370,7 @@ static struct policy_finding no_finding (struct facts_reading *r, bool open,
                 .link = endpoint_link_id (r, v[i].endpoint),
                 .host = r->node[v[i].endpoint],
                 .port = host_port_name (r, v[i].endpoint),
+                .rated = v[i].rated,
             };
     return f;
 }

@@ -29,7 +29,8 @@ enum {
     LIST_MAX = 100000, /* bytes of a node list, one argument of srun */
     NAME_BYTES = 48,   /* of the job's name */
     SEARCH_EVERY_S = 3600,
-    IDLE_PAUSE_MS = 500, /* between tries */
+    RATES_EVERY_S = 3600, /* of a cable between switches */
+    IDLE_PAUSE_MS = 500,  /* between tries */
     IDLE_PAUSES = 40,
 };
 
@@ -449,6 +450,56 @@ static void await_idle (const struct audit_work *run)
     }
 }
 
+/* Whether a cable between switches that paths between the nodes cross was filled by
+ * an audit in the last hour, or may have been by a try without a result; true if
+ * that is not known.
+ */
+static bool has_busy_uplinks (const struct audit_work *run)
+{
+    const struct fabric *f = run->audit->fabric;
+    const struct network *net = fabric_network (f);
+    const char **name = xcalloc (f->nendpoints, sizeof (*name));
+    int64_t since = clock_date () - RATES_EVERY_S;
+    struct ledger_rows rates = { 0 };
+    const uint32_t *link = NULL;
+    struct pathset *ps;
+    size_t n = 0, m = 0, ids = 0;
+    bool busy = run->tries > 1;
+
+    for (uint32_t i = 0; i < f->nendpoints; i++)
+        if (run->node_of[i])
+            name[n++] = f->endpoint[i].name;
+    ps = fabric_pathset_lids (f, name, n, NULL);
+    if (!ps || !(link = pathset_links (ps, &m, NULL))
+        || ledger_list (run->audit->ledger, LEDGER_RATES, 0, 0, &rates, NULL)
+               < 0)
+        busy = true;
+    free (name);
+    name = xcalloc (m, sizeof (*name));
+    for (size_t i = 0; i < m; i++)
+        if (net->link[link[i]].kind == LINK_SWITCH)
+            name[ids++] = net->link[link[i]].id;
+    ids = text_unique (name, ids);
+    for (size_t i = 0; i < rates.n && !busy; i++)
+        busy = rates.rate[i].ended > since
+               && text_find (name, ids, rates.rate[i].link);
+    ledger_clear (&rates);
+    pathset_destroy (ps);
+    free (name);
+    return busy;
+}
+
+/* Which links the audit fills; NULL: it measures no rates. */
+static const char *choose_rates (const struct audit_work *run)
+{
+    const struct site *site = run->audit->site;
+
+    if (!site_allows_rates (site, 1))
+        return NULL;
+    return strcmp (site->audit_rates, "all") || has_busy_uplinks (run) ? "hosts"
+                                                                       : "all";
+}
+
 /* Try to audit the chosen nodes. In all cases, enter the end of the audit.
  * Return values are those of audit_run.
  */
@@ -474,6 +525,7 @@ static int attempt (struct audit_work *run, const struct ledger_cause *cause,
     snprintf (job_name, sizeof (job_name), "pmm-audit-%jd-%.8s",
               (intmax_t)run->result->id, run->nonce);
     run->job.name = job_name;
+    run->job.rates = choose_rates (run);
     rc = measure_audit (run, err);
     if (rc <= 0
         && ledger_give_up (a->ledger, clock_date (), run->result->id,

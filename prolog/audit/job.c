@@ -141,8 +141,8 @@ char **job_arguments (const struct audit_job *job, const char *mpi,
     program_add (&a, "--leader");
     program_add (&a, "%s", job->leader);
     program_add (&a, "--audit");
-    if (!site_forbids_rates (site, 1))
-        program_add (&a, "--rates=%s", site->audit_rates);
+    if (job->rates)
+        program_add (&a, "--rates=%s", job->rates);
     if (terminal_shows ())
         program_add (&a, "--progress");
     return program_words_end (&a);

@@ -32,6 +32,7 @@ struct audit_job {
     const char *partners; /* ... these of them are in the job; the others are
                              drained and have only the step */
     size_t npartners;     /* 0: all are drained, and there is no job */
+    const char *rates;    /* of which links, as for pmm-probe; NULL: none */
     /* As in record_read. A node's data about a port are accepted if the port is
      * its own: that of the node as srun names it (--label), not the output.
      */

@@ -46,6 +46,9 @@ struct sitepage {
     size_t npages;
     int64_t *ended;        /* [link] of its newest audit; 0: never measured */
     enum cell *cell;       /* [link] */
+    struct ledger_rate *rate; /* [link] in the direction with the least share of
+                              what was expected, which is 0 if it was not
+                              measured; NULL: none was */
     struct ledger_result *read; /* that have the findings */
     size_t nread;
     struct wrong *wrong;
@@ -129,7 +132,8 @@ static int note_links (struct sitepage *p, struct error *err)
 
         if (link == FABRIC_NONE)
             continue;
-        p->ended[link] = row->ended;
+        if (row->ended > p->ended[link])
+            p->ended[link] = row->ended;
         if (row->open && p->cell[link] == CELL_WELL)
             p->cell[link] = CELL_OPEN;
         if (row->finding < 0)
@@ -155,6 +159,29 @@ static int note_links (struct sitepage *p, struct error *err)
     return rc;
 }
 
+/* Take what links carried when that was last measured. */
+static int note_rates (struct sitepage *p, struct error *err)
+{
+    const struct fabric *f = p->in->fabric;
+    struct ledger_rows rows;
+    int rc = ledger_list (p->in->ledger, LEDGER_RATES, 0, 0, &rows, err);
+
+    if (rows.n > 0)
+        p->rate = xcalloc (f->nlinks, sizeof (*p->rate));
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct ledger_rate *row = &rows.rate[i];
+        uint32_t link = fabric_find_link (f, row->link);
+        struct ledger_rate *r = link == FABRIC_NONE ? NULL : &p->rate[link];
+
+        if (r && row->expected > 0
+            && (!(r->expected > 0)
+                || row->bits * r->expected < r->bits * row->expected))
+            *r = *row;
+    }
+    ledger_clear (&rows);
+    return rc;
+}
+
 /* The worst first. */
 static int compare_wrong (const void *va, const void *vb)
 {
@@ -177,16 +204,15 @@ static bool move_finding (struct wrong *w, struct verdict *v)
 {
     struct finding *x = w->seq < (int64_t)v->nfindings ? &v->finding[w->seq]
                                                        : NULL;
-    char *why, *plain;
-
     if (!x || x->basis == BASIS_TRAFFIC || x->nsuspects == 0)
         return false;
-    why = words_why (x);
-    plain = page_plain (why);
-    x->nfacts = 0;
-    finding_add_fact (v, x, fact_said (plain));
-    free (why);
-    free (plain);
+    for (size_t i = 0; i < x->nfacts; i++)
+        for (int k = 0; k < FACT_NAMES && x->fact[i].name[k]; k++) {
+            char *plain = page_plain (x->fact[i].name[k]);
+
+            x->fact[i].name[k] = pool_strdup (v->pool, plain);
+            free (plain);
+        }
     w->finding = *x;
     snprintf (w->by, sizeof (w->by), "audit %" PRId64, w->audit);
     return true;
@@ -365,6 +391,20 @@ static json_t *about_json (struct sitepage *p, struct error *err)
  * The map: columns of nodes and of cables
  */
 
+/* [link] [carried, expected], Mb/s; 0: not measured */
+static json_t *map_rates_json (const struct sitepage *p)
+{
+    json_t *list = xcheck (json_array ());
+
+    for (size_t i = 0; i < p->in->fabric->nlinks; i++)
+        json_add (list, p->rate[i].expected > 0
+                            ? json_pack ("[I, I]",
+                                         (json_int_t)(p->rate[i].bits / 1e6),
+                                         (json_int_t)(p->rate[i].expected / 1e6))
+                            : json_integer (0));
+    return list;
+}
+
 static json_t *map_json (const struct sitepage *p)
 {
     static const char *const keys[]
@@ -413,6 +453,8 @@ static json_t *map_json (const struct sitepage *p)
             json_add (v[WRONG], json_pack ("[i, i]", (int)i, p->wrong_of[i]));
     }
     map_clear (&seen);
+    if (p->rate)
+        json_put (map, "rates", map_rates_json (p));
     for (int i = 0; i < N; i++)
         json_put (map, keys[i], v[i]);
     json_put (map, "times", times);
@@ -522,7 +564,8 @@ static int fill_page (struct sitepage *p, struct page *page, struct verdict *v,
         p->in->nodes != NULL));
     int rc = -1;
 
-    if (note_links (p, err) == 0 && read_findings (p, err) == 0
+    if (note_links (p, err) == 0 && note_rates (p, err) == 0
+        && read_findings (p, err) == 0
         && put_list (site, "about", about_json (p, err))
         && put_list (site, "remarks", remarks_json (p, err))
         && put_list (site, "missed", missed_json (p->in, p->now, err))
@@ -587,6 +630,7 @@ int sitepage_write (const struct reports *in, const uint64_t *pages,
     free (p.cases);
     free (p.wrong_of);
     free (p.ended);
+    free (p.rate);
     free (p.cell);
     return rc;
 }

@@ -189,8 +189,9 @@ struct ledger_action {
     const char *kind;   /* "drain", "resume", "left", "lifted" */
     const char *reason; /* as others see it */
     const char *why;
-    const char *cause;  /* of a drain: "confirmed" by a second audit, or the
-                           sign that confirmed it; else NULL */
+    const char *cause;  /* of a drain: "confirmed" by a second audit, "rate":
+                           likewise, of what it carries; or the sign that
+                           confirmed it; else NULL */
     int64_t id, after, intended, done; /* as read: after: the newest audit then;
                                           done -1: not yet */
 };
@@ -399,7 +400,8 @@ enum ledger_kind {
                        are lost or delayed */
     LEDGER_DOUBTS,  /* cables of which one audit is not enough to tell, that an
                        audit begun at `from` or later FAILs, or finds slower
-                       than the baseline by more than `to` ns: link */
+                       than the baseline by more than `to` ns: link, basis,
+                       rate_expected_bits */
     LEDGER_SETTLED, /* links that audits begun at `from` or later found slower
                        than their baseline, and no one since it was rebased by a
                        FAIL or by more than `to` ns, as sure as three standard
@@ -525,8 +527,9 @@ int ledger_suspected (struct ledger *ledger, const char *link,
 int64_t ledger_changes (struct ledger *ledger, struct error *err);
 
 /* The audits from `from` on with a finding; with one that suspects the link if
- * that is not NULL: audit, fail and excess_ns, oldest first; fail: one of level
- * FAIL does, or one that messages are lost or delayed; excess_ns: the most over
+ * that is not NULL: audit, fail, rated and excess_ns, oldest first; fail: one of
+ * level FAIL does, or one that messages are lost or delayed; rated: one of level
+ * FAIL of what it carries; excess_ns: the most over
  * the baseline. Return as ledger_list.
  */
 int ledger_found (struct ledger *ledger, int64_t from, const char *link,

@@ -138,10 +138,11 @@ static const struct {
     /* open: of the link, or of all if the audit is UNKNOWN and does not say
      * of what */
     [LEDGER_LINKS] = { &links,
-      "SELECT n.text AS link, s.audit, a.ended, EXISTS (SELECT 1 FROM open o"
-      " WHERE o.audit = s.audit AND o.link = s.link) OR (a.status = 'UNKNOWN'"
+      "SELECT n.text AS link, s.audit, a.ended, s.rate = 0 AND (EXISTS"
+      " (SELECT 1 FROM open o WHERE o.audit = s.audit AND o.link = s.link)"
+      " OR (a.status = 'UNKNOWN'"
       " AND NOT EXISTS (SELECT 1 FROM open o WHERE o.audit = s.audit)"
-      " AND NOT EXISTS (SELECT 1 FROM finding o WHERE o.audit = s.audit))"
+      " AND NOT EXISTS (SELECT 1 FROM finding o WHERE o.audit = s.audit)))"
       " AS open, f.seq AS finding, f.level, f.kind, f.excess AS excess_ns,"
       " f.rate AS rate_bits, f.rate_expected AS rate_expected_bits,"
       " " SUSPECTS " AS suspects FROM (SELECT link, audit, 0 AS rate FROM seen"
@@ -150,7 +151,7 @@ static const struct {
       " JOIN audit a ON a.id = s.audit LEFT JOIN suspect u"
       " ON u.link = s.link AND u.audit = s.audit LEFT JOIN finding f"
       " ON f.audit = u.audit AND f.seq = u.finding"
-      " WHERE s.rate = 0 OR f.basis = 'rate'"
+      " WHERE s.rate = 0 OR f.rate IS NOT NULL"
       " ORDER BY s.audit, f.seq, u.seq" },
     [LEDGER_FAILS] = { &links,
       "SELECT n.text AS link, f.audit, f.seq AS finding, f.level, f.kind,"
@@ -160,11 +161,12 @@ static const struct {
       " FROM finding f"
       " JOIN suspect u ON u.audit = f.audit AND u.finding = f.seq"
       " JOIN seen s ON s.link = u.link AND (s.audit = f.audit"
-      " OR f.basis = 'rate' AND f.audit = " RATED ("u.link") ")"
+      " OR f.rate IS NOT NULL AND f.audit = " RATED ("u.link") ")"
       " JOIN name n ON n.id = u.link WHERE " GRAVE
       " ORDER BY f.audit, f.seq, u.seq" },
     [LEDGER_DOUBTS] = { &links,
-      "SELECT DISTINCT n.text AS link FROM audit a CROSS JOIN finding f"
+      "SELECT DISTINCT n.text AS link, f.basis, f.rate_expected"
+      " AS rate_expected_bits FROM audit a CROSS JOIN finding f"
       " ON f.audit = a.id AND (f.basis = 'delay' OR f.kind IN ('switch',"
       " 'switch link') AND (" GRAVE " OR f.basis = 'baseline'"
       " AND f.excess > ?2)) CROSS JOIN suspect u ON u.audit = f.audit"
@@ -708,7 +710,8 @@ int ledger_found (struct ledger *l, int64_t from, const char *link,
 {
     return read_list (
         l, &seen, rows,
-        link ? "SELECT s.audit, max (" GRAVE ") AS fail,"
+        link ? "SELECT s.audit, max (" GRAVE " AND f.basis <> 'rate') AS fail,"
+               " max (" GRAVE " AND f.rate IS NOT NULL) AS rated,"
                " max (CASE f.basis WHEN 'baseline' THEN f.excess END)"
                " AS excess_ns FROM suspect s JOIN finding f"
                " ON f.audit = s.audit AND f.seq = s.finding"
@@ -727,7 +730,7 @@ int ledger_found (struct ledger *l, int64_t from, const char *link,
 #define BAD "(SELECT audit FROM suspect WHERE link = " IT ")"
 #define BAD_RATE                                                              \
     "coalesce ((SELECT min (s.audit) FROM suspect s JOIN finding f"           \
-    " ON f.audit = s.audit AND f.seq = s.finding AND f.basis = 'rate'"        \
+    " ON f.audit = s.audit AND f.seq = s.finding AND f.rate IS NOT NULL"      \
     " WHERE s.link = " IT " AND s.audit > coalesce ((SELECT max (audit)"      \
     " FROM rate WHERE link = " IT " AND audit NOT IN " BAD "), 0)), 1 << 62)"
 

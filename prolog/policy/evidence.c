@@ -49,12 +49,18 @@ const char *doubt_text (enum doubt doubt)
     return text[doubt];
 }
 
+static bool has_rate (const struct policy_finding *f)
+{
+    return f && f->rate_expected_bits > 0;
+}
+
 const char *finding_host (const struct policy_finding *f, bool *alone)
 {
     const char *first = NULL;
 
-    *alone = f->kind == FINDING_HOST_END;
-    if (f->kind != FINDING_HOST_END && f->kind != FINDING_SWITCH_LINK)
+    *alone = f->kind == FINDING_HOST_END
+             || (f->kind == FINDING_NODE && has_rate (f));
+    if (!*alone && f->kind != FINDING_SWITCH_LINK)
         return NULL;
     for (size_t i = 0; i < f->nsuspects; i++) {
         const char *host = f->suspect[i].host;
@@ -73,37 +79,61 @@ static bool is_audit_recent (int64_t time, int64_t now,
     return time >= 0 && time <= now && now - time <= cfg->confirm_within_s;
 }
 
-/* What a switch or a route that an audit finds at fault takes more, ns, the most
- * of several; 0: there is none. A host beside it may look slow by as much.
+/* Whether it is of what a link carries: neither its latency would FAIL, nor does it
+ * lose messages.
  */
-static double common_ns (const struct policy_audit *a)
+static bool is_of_rate (const struct policy_finding *f,
+                        const struct policy_config *cfg)
 {
-    double most = 0;
+    bool latency = f->kind != FINDING_NODE && f->basis != BASIS_CLASS
+                   && f->basis != BASIS_SLOW && f->excess_ns > cfg->fail_ns;
+
+    return f->basis == BASIS_RATE
+           || (has_rate (f) && !latency && f->basis != BASIS_LOSS);
+}
+
+/* What a switch or a route that an audit finds at fault takes more, ns, the most
+ * of several; 0: there is none. Whether one carries less. A host beside it may look
+ * slow by as much.
+ */
+struct common_fault {
+    double ns;
+    bool rate;
+};
+
+static struct common_fault common_fault (const struct policy_audit *a)
+{
+    struct common_fault most = { 0 };
 
     for (size_t i = 0; i < a->nfindings; i++) {
         const struct policy_finding *f = &a->finding[i];
 
-        if (f->level >= VERDICT_UNKNOWN
-            && (f->kind == FINDING_SWITCH || f->kind == FINDING_ROUTE))
-            most = isfinite (f->excess_ns)
-                       ? fmax (most, fabs (f->excess_ns)) : INFINITY;
+        if (f->level < VERDICT_UNKNOWN
+            || (f->kind != FINDING_SWITCH && f->kind != FINDING_ROUTE))
+            continue;
+        most.rate |= has_rate (f);
+        if (f->basis != BASIS_RATE)
+            most.ns = isfinite (f->excess_ns)
+                          ? fmax (most.ns, fabs (f->excess_ns)) : INFINITY;
     }
     return most;
 }
 
 /* Whether a finding's excess above that of a common cause would FAIL, too. */
-static bool fails_beyond_common (const struct policy_finding *f, double common,
+static bool fails_beyond_common (const struct policy_finding *f,
+                                 struct common_fault common,
                                  const struct policy_config *cfg)
 {
-    return common == 0
-           || f->excess_ns - sure * f->stderr_ns - common > cfg->fail_ns;
+    if (is_of_rate (f, cfg))
+        return !common.rate;
+    return common.ns == 0
+           || f->excess_ns - sure * f->stderr_ns - common.ns > cfg->fail_ns;
 }
 
-/* Why an audit counts against no host. common: common_ns; *fails: whether it FAILs
- * any.
- */
-static enum doubt doubt_of_audit (const struct policy_audit *a, double common,
-                                  bool *fails, const struct policy_config *cfg)
+/* Why an audit counts against no host. *fails: whether it FAILs any. */
+static enum doubt doubt_of_audit (const struct policy_audit *a,
+                                  struct common_fault common, bool *fails,
+                                  const struct policy_config *cfg)
 {
     const char **host = xarray (a->nfindings, sizeof (*host));
     bool alone, some = false;
@@ -122,7 +152,7 @@ static enum doubt doubt_of_audit (const struct policy_audit *a, double common,
     free (host);
     if (!a->whole || a->asked > a->nodes + a->asked / MANY)
         return DOUBT_INCOMPLETE;
-    if (common > 0 && !some)
+    if ((common.ns > 0 || common.rate) && !some)
         return DOUBT_COMMON;
     return n > 1 && n > a->nodes / MANY ? DOUBT_MANY : DOUBT_NONE;
 }
@@ -131,7 +161,7 @@ enum doubt audit_doubt (const struct policy_audit *a, int64_t now,
                         const struct policy_config *cfg)
 {
     bool fails;
-    enum doubt doubt = doubt_of_audit (a, common_ns (a), &fails, cfg);
+    enum doubt doubt = doubt_of_audit (a, common_fault (a), &fails, cfg);
 
     return fails && is_audit_recent (a->time, now, cfg) ? doubt : DOUBT_NONE;
 }
@@ -140,12 +170,16 @@ enum doubt audit_doubt (const struct policy_audit *a, int64_t now,
  * counts against no host, whatever doubt there was of the audit.
  */
 static unsigned int seen (const struct policy_audit *a,
-                          const struct policy_finding *f, double common,
-                          enum doubt *doubt, const struct policy_config *cfg)
+                          const struct policy_finding *f,
+                          struct common_fault common, enum doubt *doubt,
+                          const struct policy_config *cfg)
 {
     unsigned int what = f->level == VERDICT_FAIL ? SEEN_FAIL : SEEN_WARN;
-    bool numbers = isfinite (f->excess_ns) && f->excess_ns > 0
-                   && isfinite (f->stderr_ns) && f->stderr_ns >= 0;
+    bool rate = is_of_rate (f, cfg);
+    bool numbers = rate
+                       ? has_rate (f) && f->rate_bits >= 0
+                       : isfinite (f->excess_ns) && f->excess_ns > 0
+                             && isfinite (f->stderr_ns) && f->stderr_ns >= 0;
     double least = f->excess_ns - sure * f->stderr_ns;
     bool alone = false, lossy = false;
 
@@ -153,11 +187,11 @@ static unsigned int seen (const struct policy_audit *a,
         return a->complete ? SEEN_CLEAN : SEEN_CLEAN | SEEN_UNSURE;
     if (f->level == VERDICT_UNKNOWN)
         return SEEN_UNSURE;
-    if (f->kind == FINDING_NODE)
+    if (f->kind == FINDING_NODE && (!rate || f->level < VERDICT_FAIL))
         return SEEN_NODE;
     for (size_t i = 0; i < f->nsuspects; i++)
         lossy |= f->suspect[i].lossy;
-    if (f->basis == BASIS_SLOW
+    if ((f->basis == BASIS_SLOW && !rate)
         || (f->basis == BASIS_LOSS && (lossy || f->level < VERDICT_FAIL)))
         return SEEN_WARN;
     if ((!finding_host (f, &alone) || !fails_beyond_common (f, common, cfg))
@@ -168,9 +202,10 @@ static unsigned int seen (const struct policy_audit *a,
     else if (lossy && !*doubt)
         *doubt = DOUBT_LOSSY;
     if (!alone)
-        return what == SEEN_FAIL && f->basis != BASIS_CLASS ? SEEN_AMONG
-                                                            : SEEN_WARN;
-    if (f->basis == BASIS_CLASS && numbers) {
+        return what == SEEN_FAIL && (rate || f->basis != BASIS_CLASS)
+                   ? SEEN_AMONG
+                   : SEEN_WARN;
+    if (f->basis == BASIS_CLASS && numbers && !rate) {
         what = SEEN_WARN;
         if (cfg->fail_latency_ns > 0
             && f->expected_ns + least > cfg->fail_latency_ns)
@@ -187,16 +222,17 @@ static unsigned int seen (const struct policy_audit *a,
  * does not explain one either.
  */
 static void add_link_event (struct evidence *e, const struct policy_audit *a,
-                            const struct policy_finding *f, double common,
-                            enum doubt doubt, bool fresh,
+                            const struct policy_finding *f,
+                            struct common_fault common, enum doubt doubt,
+                            bool fresh,
                             const struct policy_config *cfg)
 {
     unsigned int what = seen (a, f, common, &doubt, cfg);
     bool counts = !(what & (SEEN_DOUBT | SEEN_AMONG));
     bool explains = f->level != VERDICT_OK && f->basis != BASIS_CLASS
                     && f->kind != FINDING_NODE
-                    && (f->level != VERDICT_UNKNOWN
-                        || isfinite (f->excess_ns));
+                    && (f->level != VERDICT_UNKNOWN || isfinite (f->excess_ns)
+                        || has_rate (f));
     bool fails = fresh && f->level == VERDICT_FAIL;
 
     for (size_t i = 0; i < f->nsuspects; i++) {
@@ -207,6 +243,7 @@ static void add_link_event (struct evidence *e, const struct policy_audit *a,
                 .host = s->host, .link = s->link, .a = a, .finding = f,
                 .suspect = s, .audit = a->id, .time = a->time, .seen = what,
                 .fresh = fresh, .doubt = counts ? DOUBT_NONE : doubt,
+                .rate = is_of_rate (f, cfg),
                 .excess_ns = isfinite (f->excess_ns) ? f->excess_ns : 0,
             };
         if (explains || fails)
@@ -326,7 +363,7 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
     qsort (e->audit, e->naudits, sizeof (*e->audit), compare_audits);
     for (size_t i = 0; i < e->naudits; i++) {
         const struct policy_audit *a = e->audit[i];
-        double common = common_ns (a);
+        struct common_fault common = common_fault (a);
         bool fails;
         enum doubt doubt = doubt_of_audit (a, common, &fails, cfg);
 
@@ -380,15 +417,27 @@ static void set_failing (struct track *t, const struct link_event *ev)
     t->failing = true;
 }
 
+/* The first events of a track that no later one has cleared: in general, and those
+ * of its rate, which only an audit clears that measured that.
+ */
+struct track_start {
+    size_t any, rate;
+};
+
+static bool is_live (const struct track *t, struct track_start start, size_t i)
+{
+    return i >= (t->event[i].rate ? start.rate : start.any);
+}
+
 /* Set the standing from the events from `start` on, before confirmation. */
-static void set_track_standing (struct track *t, size_t start,
+static void set_track_standing (struct track *t, struct track_start start,
                                 unsigned int counts)
 {
-    for (size_t i = start; i < t->nevents; i++) {
+    for (size_t i = start.rate; i < t->nevents; i++) {
         const struct link_event *ev = &t->event[i];
         enum standing standing = STANDING_FAIL;
 
-        if (!ev->a && !ev->fresh)
+        if (!is_live (t, start, i) || (!ev->a && !ev->fresh))
             continue;
         t->among += (ev->seen & SEEN_AMONG) != 0;
         if (ev->seen & (counts | SEEN_DOUBT)) {
@@ -467,7 +516,9 @@ static bool is_suspected (const struct evidence *e, const char *link,
             break;
         else if (audit > 0 ? s->explains
                                  && !fails_beyond_common (
-                                     ev->finding, fabs (s->finding->excess_ns),
+                                     ev->finding,
+                                     (struct common_fault){
+                                         fabs (s->finding->excess_ns), true },
                                      e->cfg)
                            : s->fails && !suspects_host (s->finding, host))
             return true;
@@ -524,22 +575,30 @@ static bool says_fail (const struct link_event *ev, unsigned int counts)
            && (ev->seen & counts || (ev->seen & SEEN_AMONG && !ev->doubt));
 }
 
+/* Whether both are of what the link carries, or of something else. */
+static bool are_alike (const struct link_event *a, const struct link_event *b)
+{
+    return a->rate == b->rate
+           || (has_rate (a->finding) && has_rate (b->finding));
+}
+
 /* The earliest event that is a FAIL, is at least confirm_after_s older than
  * event i, and may confirm it; NULL: none.
  */
 static const struct link_event *confirmed_by (struct track *t,
                                               const struct evidence *e,
-                                              size_t start, size_t i,
-                                              unsigned int counts,
+                                              struct track_start start,
+                                              size_t i, unsigned int counts,
                                               const struct policy_config *cfg)
 {
     const struct link_event *ev = &t->event[i];
     const struct link_event *first = NULL;
 
-    for (size_t k = start; k < i; k++) {
+    for (size_t k = start.rate; k < i; k++) {
         const struct link_event *old = &t->event[k];
 
-        if (says_fail (old, counts)
+        if (is_live (t, start, k) && says_fail (old, counts)
+            && are_alike (old, ev)
             && ev->time - old->time >= cfg->confirm_after_s
             && are_apart (t, e, old, ev) && (!first || old->time < first->time))
             first = old;
@@ -554,17 +613,18 @@ static const struct link_event *confirmed_by (struct track *t,
  * as a FAIL of this link alone.
  */
 static void confirm_track (struct track *t, const struct evidence *e,
-                           size_t start, unsigned int counts,
+                           struct track_start start, unsigned int counts,
                            const struct policy_config *cfg)
 {
-    for (size_t i = start; i < t->nevents; i++) {
+    for (size_t i = start.rate; i < t->nevents; i++) {
         const struct link_event *ev = &t->event[i];
         const struct link_event *first;
 
-        if (!says_fail (ev, counts))
+        if (!is_live (t, start, i) || !says_fail (ev, counts))
             continue;
         first = confirmed_by (t, e, start, i, counts, cfg);
-        if (first || (t->sign && (ev->seen & SEEN_FAIL) && !t->first)) {
+        if (first
+            || (t->sign && (ev->seen & SEEN_FAIL) && !ev->rate && !t->first)) {
             t->standing = STANDING_CONFIRMED;
             t->first = first;
             t->last = ev;
@@ -581,7 +641,8 @@ void track_stand (struct track *t, const struct evidence *e,
                   const struct policy_config *cfg)
 {
     unsigned int counts = SEEN_FAIL;
-    size_t start = 0;
+    struct track_start start = { 0 };
+    bool rate = false; /* an event of its rate is not cleared yet */
 
     *t = (struct track){
         .host = t->host, .link = t->link, .event = t->event,
@@ -592,16 +653,22 @@ void track_stand (struct track *t, const struct evidence *e,
         const struct link_event *ev = &t->event[i];
 
         if (ev->audit < t->from)
-            start = i + 1;
+            start = (struct track_start){ i + 1, i + 1 };
         else if (ev->seen & SEEN_CLEAN) {
-            start = i + 1;
+            start.any = i + 1;
+            if (rate && !ev->suspect->rated)
+                continue;
+            rate = false;
+            start.rate = i + 1;
             t->since = ev->audit + 1;
             t->standing = ev->seen & SEEN_NODE ? STANDING_NODE
                                                : STANDING_CLEAN;
             t->last = ev;
         }
+        else
+            rate |= ev->rate;
     }
-    for (size_t i = start; i < t->nevents; i++)
+    for (size_t i = start.any; i < t->nevents; i++)
         if (!t->event[i].a && t->event[i].fresh)
             t->sign = &t->event[i];
     if (t->sign)
@@ -615,7 +682,7 @@ static bool says_clean (const struct link_event *ev)
     return (ev->seen & ~SEEN_NODE) == SEEN_CLEAN && ev->fresh;
 }
 
-size_t track_clean (const struct track *t, uint64_t from,
+size_t track_clean (const struct track *t, uint64_t from, bool rate,
                     const struct policy_config *cfg,
                     const struct link_event **last, bool *enough,
                     const char **shared)
@@ -632,14 +699,16 @@ size_t track_clean (const struct track *t, uint64_t from,
         if (ev->audit < from)
             continue;
         if (ev->seen & bad) {
+            rate |= has_rate (ev->finding);
             n = 0;
             first = ev + 1;
             *enough = false;
             *shared = NULL;
         }
-        else if (says_clean (ev)) {
+        else if (says_clean (ev) && (!rate || ev->suspect->rated)) {
             for (const struct link_event *old = first; old < ev; old++)
                 if (old->audit >= from && says_clean (old)
+                    && (!rate || old->suspect->rated)
                     && ev->time - old->time >= cfg->confirm_after_s
                     && !*enough)
                     *enough = !(*shared = shared_cause (old, ev));

@@ -56,6 +56,7 @@ struct link_event {
     bool fresh;     /* not in the future, within ConfirmWithin */
     enum doubt doubt;
     enum sign_kind sign;
+    bool rate; /* it is of what the link carries: no latency of it FAILs */
     double excess_ns; /* 0: not known */
 };
 
@@ -117,12 +118,13 @@ void track_stand (struct track *t, const struct evidence *e,
                   const struct policy_config *cfg);
 
 /* Return how many fresh audits from `from` on found the link clean, counted
- * from the last one that found anything worse than UNKNOWN. *last is the newest
+ * from the last one that found anything worse than UNKNOWN. If `rate`, or that one
+ * found that it carries less than expected, only those count that measured this. *last is the newest
  * of them, unchanged if there is none. *enough: two of them are ConfirmAfter
  * apart, and no single node can have said so in both. *shared is why one can,
  * in two that are apart; NULL: no two are.
  */
-size_t track_clean (const struct track *t, uint64_t from,
+size_t track_clean (const struct track *t, uint64_t from, bool rate,
                     const struct policy_config *cfg,
                     const struct link_event **last, bool *enough,
                     const char **shared);

@@ -198,7 +198,8 @@ static bool is_repaired (const struct node_state *w,
 
         if (!own && (!track->failing || track->muted))
             continue;
-        n = track_clean (track, from, w->site->cfg, last, &enough, shared);
+        n = track_clean (track, from, own && drain->rate, w->site->cfg, last,
+                         &enough, shared);
         found = found || own;
         if (!enough) {
             *t = track;
@@ -217,6 +218,7 @@ static bool decide_resume (const struct node_state *w,
     const struct track *t;
     const struct link_event *last;
     const char *shared;
+    const char *by = drain->rate ? "the rate of link" : "link";
     size_t clean;
 
     if (!s->cfg->resume || s->cfg->act != POLICY_ACT_DRAIN)
@@ -243,18 +245,18 @@ static bool decide_resume (const struct node_state *w,
                                 s->cfg);
         return set_decision (
             d, POLICY_WAIT,
-            "we drained it after audit %" PRIu64 "; link %s was clean "
+            "we drained it after audit %" PRIu64 "; %s %s was clean "
             "in %s since, but %s: needs another leader and other "
             "partners",
-            drain->after, t->link, COUNTED (clean, "audit"), shared);
+            drain->after, by, t->link, COUNTED (clean, "audit"), shared);
     }
     d->when = clean > 0 ? retry (w, last->time, last->audit)
                         : retry (w, drain->time, drain->after);
     return set_decision (d, POLICY_WAIT,
                          "we drained it after audit %" PRIu64
-                         "; link %s was clean in "
+                         "; %s %s was clean in "
                          "%s since, and must be in %d, %s apart",
-                         drain->after, t ? t->link : or_unknown (drain->link),
+                         drain->after, by, t ? t->link : or_unknown (drain->link),
                          COUNTED (clean, "audit"), CLEAN_WANTED,
                          time_span_text (s->cfg->confirm_after_s).text);
 }
@@ -526,6 +528,10 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
             .kind = e->finding->kind, .basis = e->finding->basis,
             .excess_ns = fmin (e->excess_ns, 1e9),
             .expected_ns = isnan (expected_ns) ? NAN : fmin (expected_ns, 1e9),
+            .rate_bits = e->finding->rate_bits,
+            .rate_expected_bits = e->finding->rate_expected_bits,
+            .fact = (struct fact *)e->finding->fact,
+            .nfacts = e->finding->nfacts,
         },
     };
     bool drains = w->site->cfg->act == POLICY_ACT_DRAIN;
@@ -536,7 +542,9 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
 
     if (drains) {
         snprintf (d->reason, sizeof (d->reason), "pmm: %s", reason);
-        d->cause = t->first ? "confirmed" : sign_name (t->sign->sign);
+        d->cause = !t->first ? sign_name (t->sign->sign)
+                   : e->finding->rate_expected_bits > 0 ? POLICY_RATE
+                                                        : "confirmed";
     }
     text_clean (d->reason);
     if (t->first)

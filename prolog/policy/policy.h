@@ -26,6 +26,10 @@
  *                or if its excess minus three standard errors exceeds
  *                FailExcess and it has a sign: error counters that grow, lost
  *                width or speed.
+ *   Rate         What a link carries counts as its latency does, but never by a
+ *                sign alone: two audits find it less than expected. An audit that
+ *                did not measure it does not find it clean. A FAIL of a host that
+ *                carries less without its cable counts, too.
  *   Confirmed    The same link FAILs in two audits at least ConfirmAfter apart,
  *                both within the last ConfirmWithin, and no audit between or
  *                after them found it clean. One audit is enough if the link is
@@ -156,6 +160,7 @@ struct policy_suspect {
     const char *peer; /* the only partner of all measurements over it; NULL:
                          there were several */
     bool lossy;       /* at least half of its messages were lost */
+    bool rated;       /* what it carries was measured */
 };
 
 struct policy_finding {
@@ -168,6 +173,9 @@ struct policy_finding {
                                                  single directions, switches (by
                                                  their ids) */
     size_t nsuspects;
+    double rate_bits, rate_expected_bits; /* likewise */
+    const struct fact *fact; /* those that are kept (core/judge/verdict.h) */
+    size_t nfacts;
 };
 
 struct policy_audit {
@@ -234,6 +242,7 @@ struct policy_action {
     int64_t time;
     uint64_t after;
     bool unsure;        /* not recorded as done */
+    bool rate;          /* DRAIN: because of what its link carries */
 };
 
 /* Node states must be at least as new as the newest action. Audits may omit
@@ -274,9 +283,12 @@ struct decision {
                                              input; NULL */
     char reason[POLICY_REASON_MAX]; /* DRAIN: Slurm's Reason; else "" */
     char why[POLICY_WHY_MAX];       /* one sentence, never empty */
-    const char *cause; /* DRAIN: "confirmed" by a second audit, or by a sign:
-                          its name; else NULL */
+    const char *cause; /* DRAIN: "confirmed" by a second audit, POLICY_RATE if
+                          that is of its rate, or by a sign: its name; else
+                          NULL */
 };
+
+#define POLICY_RATE "rate"
 
 struct decisions {
     struct decision *v; /* one per node, sorted by name */

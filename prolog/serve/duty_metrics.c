@@ -9,7 +9,8 @@
  *
  * A cable's status is that of the worst finding that suspects it in the newest
  * audit that measured it. A finding of several cables is said of each of them.
- * Of a cable that is OK no more than that is said: whoever reads 35,000 cables
+ * What it carries: in its newest audit that measured that. Of a cable that is OK
+ * no more than that is said: whoever reads 35,000 cables
  * has to keep each line.
  */
 #include "config.h"
@@ -42,6 +43,8 @@ struct metrics_link {
     enum verdict_status level;    /* of the cable */
     enum verdict_status end;      /* of its host end */
     double excess_ns;             /* NAN: not known */
+    double bits[2], expected[2];  /* that it carries from its first end, and to
+                                     it; 0: not known */
     int64_t suspects;             /* of the finding of this level */
 };
 
@@ -99,7 +102,9 @@ static void update_link_metrics (struct metrics_link *link,
                                  const struct ledger_link *row, bool alone)
 {
     if (!link->measured)
-        *link = (struct metrics_link){ .measured = true, .ended = row->ended };
+        *link = (struct metrics_link){ .measured = true, .excess_ns = NAN };
+    if (row->ended > link->ended)
+        link->ended = row->ended;
     if (row->open) {
         raise_level (&link->level, VERDICT_UNKNOWN);
         raise_level (&link->end, VERDICT_UNKNOWN);
@@ -146,6 +151,25 @@ static void update_finding_metrics (struct metrics *m,
     }
 }
 
+static int take_rates (struct metrics *m, struct error *err)
+{
+    struct ledger_rows rows;
+    int rc = ledger_list (m->s->ledger, LEDGER_RATES, 0, 0, &rows, err);
+
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct ledger_rate *row = &rows.rate[i];
+        uint32_t link = fabric_find_link (m->s->fabric, row->link);
+
+        if (link == FABRIC_NONE || row->way < 0 || row->way > 1
+            || !(row->expected > 0))
+            continue;
+        m->link[link].bits[row->way] = row->bits;
+        m->link[link].expected[row->way] = row->expected;
+    }
+    ledger_clear (&rows);
+    return rc;
+}
+
 static int take_links (struct metrics *m, struct error *err)
 {
     struct ledger_rows rows;
@@ -161,7 +185,7 @@ static int take_links (struct metrics *m, struct error *err)
         update_finding_metrics (m, row, end - i);
     }
     ledger_clear (&rows);
-    return rc;
+    return rc < 0 ? rc : take_rates (m, err);
 }
 
 /*
@@ -215,7 +239,21 @@ static void put_info (const struct metrics *m, uint32_t link, uint32_t port)
 }
 
 enum link_metric { LINK_STATUS, LINK_EXCESS, LINK_SUSPECTS, LINK_INFO,
-                   LINK_METRICS };
+                   LINK_RATE, LINK_EXPECTED, LINK_METRICS };
+
+/* In both directions, as the cable's first port has them. */
+static void put_rates (const struct metrics *m, const char *name, uint32_t link,
+                       uint32_t port, const double bits[2])
+{
+    bool turned = m->s->fabric->link[link].a != port;
+
+    for (int out = 1; out >= 0; out--)
+        if (m->link[link].expected[(out == 0) != turned] > 0) {
+            put_cable (m, name, port);
+            fprintf (m->fp, ",way=\"%s\"} %.4g\n", out ? "out" : "in",
+                     bits[(out == 0) != turned] / 8);
+        }
+}
 
 static void write_link_metrics (const struct metrics *m,
                                 enum link_metric metric)
@@ -235,6 +273,11 @@ static void write_link_metrics (const struct metrics *m,
         [LINK_INFO] = { "pmm_link_info",
                         "The cable that is plugged into this port, if it "
                         "is not OK." },
+        [LINK_RATE] = { "pmm_link_rate_bytes_per_second",
+                        "What the cable carried, out of this port or into it, "
+                        "in the newest audit that measured that." },
+        [LINK_EXPECTED] = { "pmm_link_rate_expected_bytes_per_second",
+                            "What it should have carried then." },
     };
     const struct fabric *f = m->s->fabric;
 
@@ -253,6 +296,11 @@ static void write_link_metrics (const struct metrics *m,
             continue;
         if (metric == LINK_INFO) {
             put_info (m, (uint32_t)i, port);
+            continue;
+        }
+        if (metric >= LINK_RATE) {
+            put_rates (m, family[metric].name, (uint32_t)i, port,
+                       metric == LINK_RATE ? x->bits : x->expected);
             continue;
         }
         put_cable (m, family[metric].name, port);
@@ -514,7 +562,7 @@ static int put_audits (const struct metrics *m, struct error *err)
 static int put_drains (const struct metrics *m, struct error *err)
 {
     static const char *const causes[]
-        = { "confirmed", "counter", "width", "speed" };
+        = { "confirmed", POLICY_RATE, "counter", "width", "speed" };
     enum { CAUSES = sizeof (causes) / sizeof (causes[0]) };
     size_t n[CAUSES] = { 0 }, resumes = 0;
     struct ledger_rows rows;
@@ -536,8 +584,8 @@ static int put_drains (const struct metrics *m, struct error *err)
         return -1;
     write_metric_header (
         m, "pmm_drains_total", "counter",
-        "Nodes that were drained; confirmed: by a second audit, else by "
-        "this sign.");
+        "Nodes that were drained; confirmed: by a second audit, rate: "
+        "likewise, of what its link carries; else by this sign.");
     for (size_t k = 0; k < CAUSES; k++)
         fprintf (m->fp, "pmm_drains_total{cause=\"%s\"} %zu\n", causes[k],
                  n[k]);

@@ -248,12 +248,15 @@ struct link_fails {
 };
 
 /* Find them among these audits, the newest first. As for a host end, none counts
- * that is older than ConfirmWithin. 0, or -1 with err.
+ * that is older than ConfirmWithin. Where it is of the link's rate, only an audit
+ * that measured that found it clean. 0, or -1 with err.
  */
 static int find_fails (struct service *s, const struct ledger_rows *audits,
-                       const char *link, int64_t now, struct link_fails *f,
-                       struct error *err)
+                       const struct ledger_link *row, int64_t now,
+                       struct link_fails *f, struct error *err)
 {
+    bool rate = row->basis == BASIS_RATE;
+    bool rated = row->rate_expected_bits > 0;
     int64_t within = now - s->site.confirm_within_ms / 1000, oldest;
     struct ledger_rows found, crossed = { 0 };
     const struct ledger_audit *new = NULL;
@@ -266,18 +269,19 @@ static int find_fails (struct service *s, const struct ledger_rows *audits,
     if (end == 0)
         return 0;
     oldest = audits->audit[end - 1].id;
-    if ((rc = ledger_found (s->ledger, oldest, link, &found, err)) == 0)
-        rc = ledger_link_audits (s->ledger, oldest, link, "", &crossed, err);
+    if ((rc = ledger_found (s->ledger, oldest, row->link, &found, err)) == 0)
+        rc = ledger_link_audits (s->ledger, oldest, row->link, "", &crossed,
+                                 err);
     for (size_t i = 0; rc == 0 && i < end; i++) {
         const struct ledger_audit *a = &audits->audit[i];
         const struct ledger_seen *seen = seen_by (&found, a->id);
         const struct ledger_seen *crosses = seen_by (&crossed, a->id);
 
-        if (!seen && crosses && !crosses->open)
+        if (!seen && crosses && !crosses->open && (!rated || crosses->rated))
             break; /* clean */
-        if (seen && seen->excess_ns > s->site.fail_ns)
+        if (seen && !rate && seen->excess_ns > s->site.fail_ns)
             f->doubted_s = a->begun;
-        if (!seen || !seen->fail)
+        if (!seen || !((seen->rated && rated) || (seen->fail && !rate)))
             continue;
         f->times++;
         f->first = a->id;
@@ -329,15 +333,14 @@ int service_doubted (struct service *s, int64_t now, struct doubt *doubt,
     for (size_t i = 0; i < rows.n && rc == 0; i++) {
         uint32_t link = fabric_find_link (s->fabric, rows.link[i].link);
         struct link_fails f;
+        int64_t since;
 
         if (link == FABRIC_NONE)
             continue;
-        rc = find_fails (s, &audits, rows.link[i].link, now, &f, err);
-        if (rc == 0 && !f.confirmed)
-            doubt[link] = (struct doubt){
-                .since = f.times > 0 ? f.newest_s : f.doubted_s,
-                .fails = f.times > 0,
-            };
+        rc = find_fails (s, &audits, &rows.link[i], now, &f, err);
+        since = f.times > 0 ? f.newest_s : f.doubted_s;
+        if (rc == 0 && !f.confirmed && since > doubt[link].since)
+            doubt[link] = (struct doubt){ .since = since, .fails = f.times > 0 };
     }
     ledger_clear (&audits);
     ledger_clear (&rows);
@@ -377,7 +380,7 @@ int service_cables (struct service *s, bool all, int64_t now,
         struct link_fails f;
 
         if (needs_two (row)) {
-            rc = find_fails (s, &audits, row->link, now, &f, err);
+            rc = find_fails (s, &audits, row, now, &f, err);
             if (rc < 0 || !f.confirmed)
                 continue;
             snprintf (seen, sizeof (seen), ", as in %s since audit %" PRId64,

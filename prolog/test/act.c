@@ -205,6 +205,7 @@ static const struct {
     { "switch", VERDICT_UNKNOWN, FINDING_SWITCH, BASIS_BASELINE },
     { "software", VERDICT_WARN, FINDING_NODE, BASIS_LOOPBACK },
     { "traffic", VERDICT_UNKNOWN, FINDING_HOST_END, BASIS_TRAFFIC },
+    { "less", VERDICT_FAIL, FINDING_HOST_END, BASIS_RATE },
 };
 
 /* A finding of suspects "h0001,h0002". */
@@ -222,6 +223,13 @@ static void add_finding (struct verdict *v, const char *name,
     f->stderr_ns = 20;
     f->expected_ns = 131;
     finding_add_fact (v, f, fact_said ("it is slow"));
+    if (f->basis == BASIS_RATE) {
+        f->excess_ns = f->stderr_ns = f->expected_ns = NAN;
+        f->rate_bits = 98e9;
+        f->rate_expected_bits = 197e9;
+        finding_add_fact (v, f, (struct fact){ FACT_RATE_PCIE,
+                                               .n = { 8, 16, 16, 16, 1e11 } });
+    }
     for (const char *p = suspects; *p; p += strspn (p, ",")) {
         char host[32];
 
@@ -253,7 +261,16 @@ static void add_open (struct verdict *v, const char *host)
     verdict_add_number (v, &v->open, &v->nopen, link_of (host));
 }
 
-/* TIME [incomplete | unknown | open HOST | FINDING SUSPECTS]... */
+/* Of all links, in both directions. */
+static void add_rates (struct verdict *v)
+{
+    v->nrates = 2 * fabric->nlinks;
+    v->rate = pool_alloc (v->pool, v->nrates, sizeof (*v->rate));
+    for (uint32_t i = 0; i < v->nrates; i++)
+        v->rate[i] = (struct verdict_rate){ i, 196e9, 197e9 };
+}
+
+/* TIME [incomplete | unknown | rated | open HOST | FINDING SUSPECTS]... */
 static void step_audit (struct season *s, words v)
 {
     struct simulate_options opts = { .noise_ns = 5, .repeats = 3, .seed = 1 };
@@ -272,6 +289,8 @@ static void step_audit (struct season *s, words v)
         else if (!strcmp (v[i], "unknown"))
             verdict_limit (verdict, VERDICT_UNKNOWN,
                            fact_said ("it was not to be told"));
+        else if (!strcmp (v[i], "rated"))
+            add_rates (verdict);
         else if (!strcmp (v[i], "open"))
             add_open (verdict, v[++i]);
         else {
@@ -521,6 +540,7 @@ static const char *recorded (struct season *s)
 
 #define TWICE "audit -1800 fail h0003; audit -600 fail h0003; "
 #define DRAINED TWICE "round 0; "
+#define LESS "audit -1800 rated less h0003; audit -600 rated less h0003; "
 #define MENDED "audit 700; audit 1400; "
 /* Two FAILs, and between them an audit that found the host clean, or did not
  * tell.
@@ -674,6 +694,23 @@ static const struct {
       "drain h0003; resume h0003", "drain resume", "an intermittent fault" },
     { "mended, but down", DRAINED MENDED "down h0003; round 1500",
       "drain h0003", "drain", "it is down or reserved" },
+
+    /* what a link carries */
+    { "less than expected, twice", LESS "round 0", "drain h0003", "drain",
+      "PCIe runs at x8 of x16: 98 of 197 Gb/s" },
+    { "one between without rates",
+      "audit -1800 rated less h0003; audit -900;"
+      "audit -100 rated less h0003; round 0",
+      "drain h0003", "drain", "audits 3 and 5" },
+    { "one between with rates",
+      "audit -1800 rated less h0003; audit -900 rated;"
+      "audit -100 rated less h0003; round 0",
+      "", "", "wait: FAIL in audit 5" },
+    { "mended, but not measured", LESS "round 0; " MENDED "round 1500",
+      "drain h0003", "drain", "was clean in 0 audits since" },
+    { "mended, and measured",
+      LESS "round 0; audit 700 rated; audit 1400 rated; round 1500",
+      "drain h0003; resume h0003", "drain resume", "h0003: resumed" },
 
     /* who is who */
     { "a host that Slurm calls otherwise", "map h0003 h0007; " TWICE "round 0",

@@ -21,8 +21,6 @@ static struct site site = {
     .probe = (char *)"/usr/bin/pmm-probe",
     .audit_partition = (char *)"audit",
     .mpi = (char *)"auto",
-    .rates = (char *)"off",
-    .audit_rates = (char *)"hosts",
     .audit_timeout_ms = 60000,
 };
 static struct error err;
@@ -96,12 +94,12 @@ static void test_arguments (void)
                            "--nodelist=n[1-3]|--nodes=3|" STEP PROBE),
         "without a job: %s", join (a));
     program_free (a);
-    site.rates = (char *)"audits";
+    job.rates = "hosts";
     a = job_arguments (&job, "pmix", env);
     ok (strstr (join (a), PROBE "--rates=hosts|") != NULL, "with rates: %s",
         join (a));
     program_free (a);
-    site.rates = (char *)"off";
+    job.rates = NULL;
     program_free (env);
     setenv ("SLURM_CONF", "relative", 1);
     setenv ("SLURM_CONF_SERVER", "head:6817", 1);

@@ -139,7 +139,7 @@ static void test_events (void)
 }
 
 /* An audit, with a FAIL of these links between switches: "20", or a WARN: "W20",
- * or none; led by this node, and begun so long ago.
+ * or a FAIL of what they carry: "R20", or none; led by this node, and begun so long ago.
  */
 static void fail (struct pathset *ps, struct plan *plan, const char *links,
                   const char *leader, int64_t ago)
@@ -152,10 +152,12 @@ static void fail (struct pathset *ps, struct plan *plan, const char *links,
     struct samples *s = simulate (ps, plan, latency, &opts, &err);
     const char *host[] = { "h0001", "h0002", "h0003", "h0004" };
     int64_t begun = time (NULL) - ago, id;
+    struct verdict_rate rate[] = { { .bits = 98.3e9, .expected = 197e9 } };
     uint32_t link = 0;
 
     while (fabric_network (f)->link[link].kind != LINK_SWITCH)
         link++;
+    rate->arc = 2 * (link + 1);
     if (*links) {
         verdict_add (v, *links == 'W' ? VERDICT_WARN : VERDICT_FAIL,
                      BASIS_BASELINE);
@@ -163,7 +165,15 @@ static void fail (struct pathset *ps, struct plan *plan, const char *links,
         v->finding->excess_ns = 412;
         finding_add_fact (v, v->finding, fact_said ("it is slow"));
         v->status = v->finding->level;
-        links += *links == 'W';
+        if (*links == 'R') {
+            v->finding->basis = BASIS_RATE;
+            v->finding->excess_ns = NAN;
+            v->finding->rate_bits = 98.3e9;
+            v->finding->rate_expected_bits = 197e9;
+            v->rate = rate;
+            v->nrates = 1;
+        }
+        links += *links == 'W' || *links == 'R';
     }
     for (; *links; links++)
         verdict_add_number (v, &v->finding->suspect, &v->finding->nsuspects,
@@ -243,6 +253,14 @@ static void test_cables (void)
     fail (ps, plan, "3", "h0001", 3000);
     fail (ps, plan, "3", "h0002", 2000);
     ok (settle () && count ("cable|") == 2, "another cable is another event");
+    fail (ps, plan, "R1", "h0001", 1900);
+    fail (ps, plan, "", "h0003", 1200);
+    ok (settle () && count ("cable|") == 2 && doubted (0) == 1,
+        "one that carries less, once: no audit without rates clears it");
+    fail (ps, plan, "R1", "h0002", 1100);
+    ok (settle () && count ("cable|") == 3
+            && count (": 98 of 197 Gb/s: reseat ") > 0,
+        "... twice: told");
     plan_destroy (plan);
     pathset_destroy (ps);
 }

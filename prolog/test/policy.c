@@ -72,11 +72,25 @@ static const struct {
       { VERDICT_WARN, FINDING_SWITCH, BASIS_CLASS, 900, 20, 131, NULL, 0 } },
     { "route",
       { VERDICT_UNKNOWN, FINDING_ROUTE, SINCE, 900, 20, 131, NULL, 0 } },
+#define LESS NAN, NAN, NAN, NULL, 0, 98e9, 197e9
+    { "less", { VERDICT_FAIL, HOST, BASIS_RATE, LESS } },
+    { "bitless", { VERDICT_WARN, HOST, BASIS_RATE, LESS } },
+    { "maybeless", { VERDICT_UNKNOWN, HOST, BASIS_RATE, LESS } },
+    { "oddless", { VERDICT_FAIL, HOST, BASIS_RATE, NAN, NAN, NAN, NULL, 0, NAN,
+                   NAN } },
+    { "slowandless", { VERDICT_FAIL, HOST, SINCE, 412, 20, 131, NULL, 0, 98e9,
+                       197e9 } },
+    { "bitslowandless", { VERDICT_FAIL, HOST, BASIS_CLASS, 120, 9, 131, NULL, 0,
+                          98e9, 197e9 } },
+    { "nodeless", { VERDICT_FAIL, FINDING_NODE, SINCE, 200, 9, 131, NULL, 0,
+                    98e9, 197e9 } },
+    { "swless", { VERDICT_FAIL, FINDING_SWITCH, BASIS_RATE, LESS } },
+#undef LESS
 #undef HOST
 #undef SINCE
 };
 
-/* FINDING SUSPECTS [lossy | with=NODE] */
+/* FINDING SUSPECTS [lossy | rated | with=NODE] */
 static void step_finding (struct world *w, words v)
 {
     struct policy_suspect *s;
@@ -89,6 +103,7 @@ static void step_finding (struct world *w, words v)
     s = w->suspect[w->in.naudits - 1]
                   [w->audit[w->in.naudits - 1].nfindings - 1];
     s->lossy = !strcmp (v[2], "lossy");
+    s->rated = !strcmp (v[2], "rated");
     if (!strncmp (v[2], "with=", 5))
         s->peer = word (v[2] + 5, strlen (v[2] + 5));
 }
@@ -143,7 +158,8 @@ static void step_did (struct world *w, words v)
 {
     for (enum policy_kind k = POLICY_NONE; k <= POLICY_LIFTED; k++)
         if (!strcmp (policy_kind_name (k), v[1]))
-            world_action (w, k, v[2], atol (v[3]), strtoull (v[4], NULL, 10));
+            world_action (w, k, v[2], atol (v[3]), strtoull (v[4], NULL, 10))
+                ->rate = v[5] != NULL;
 }
 
 static void step_mute (struct world *w, words v)
@@ -209,7 +225,7 @@ static const struct {
     { "off", step_state },        { "unclear", step_state },
     { "foreign", step_drained },  { "ours", step_drained },
     { "edited", step_drained },   { "copied", step_drained },
-    { "did", step_did },          /* KIND HOST TIME AFTER */
+    { "did", step_did },          /* KIND HOST TIME AFTER [rate] */
     { "mute", step_mute },        /* LINK|HOST [UNTIL] */
     { "reset", step_reset },      /* LINK|all AFTER */
     { "nodes", step_nodes },      /* N */
@@ -332,6 +348,77 @@ static const struct {
     { "a suspect without a host",
       "audit 1 -1800; fail h1,s1; audit 2 -600; fail h1,s1", POLICY_WAIT,
       "s1/1 would explain both", NULL },
+
+    /* what it carries */
+    { "less than expected, twice",
+      "audit 1 -1800; less h1; audit 2 -600; less h1", POLICY_DRAIN,
+      "h1 mlx5_0/1's cable carries 98 of 197 Gb/s: reseat it, then swap it; "
+      "FAIL in audits 1 and 2", NULL },
+    { "... by one leader", "audit 1 -1800 led=h7; less h1;"
+      "audit 2 -600 led=h7; less h1", POLICY_WAIT, "one node led both", NULL },
+    { "... with one partner", "audit 1 -1800; less h1 with=h3;"
+      "audit 2 -600; less h1 with=h3", POLICY_WAIT, "one node had a part",
+      NULL },
+    { "once, with a sign", "audit 1 -600; less h1; sign h1 -300 1",
+      POLICY_WAIT, "to confirm it", NULL },
+    { "WARN twice", "audit 1 -1800; bitless h1; audit 2 -600; bitless h1",
+      POLICY_NOTE, "WARN", NULL },
+    { "UNKNOWN twice",
+      "audit 1 -1800; maybeless h1; audit 2 -600; maybeless h1", POLICY_NONE,
+      "could not tell", NULL },
+    { "by no number", "audit 1 -1800; oddless h1; audit 2 -600; oddless h1",
+      POLICY_NOTE, "does not count", NULL },
+    { "slow, then less", "audit 1 -1800; fail h1; audit 2 -600; less h1",
+      POLICY_WAIT, "to confirm it", NULL },
+    { "both, then less",
+      "audit 1 -1800; slowandless h1; audit 2 -600; less h1", POLICY_DRAIN,
+      "audits 1 and 2", NULL },
+    { "a little slow, and less", "audit 1 -1800; bitslowandless h1;"
+      "audit 2 -600; less h1", POLICY_DRAIN, "audits 1 and 2", NULL },
+    { "... once, with a sign",
+      "audit 1 -600; bitslowandless h1; sign h1 -300 1", POLICY_WAIT, "", NULL },
+    { "a host that carries less, twice",
+      "audit 1 -1800; nodeless h1; audit 2 -600; nodeless h1", POLICY_DRAIN,
+      "h1 mlx5_0/1: 98 of 197 Gb/s: look at its adapter and PCIe slot", NULL },
+    { "both, once, with a sign",
+      "audit 1 -600; slowandless h1; sign h1 -300 1", POLICY_DRAIN,
+      "lost width", NULL },
+    { "a clean one in between, without rates",
+      "audit 1 -1800; less h1; audit 2 -900; clean h1; audit 3 -600; less h1",
+      POLICY_DRAIN, "audits 1 and 3", NULL },
+    { "... with rates", "audit 1 -1800; less h1; audit 2 -900; clean h1 rated;"
+      "audit 3 -600; less h1", POLICY_WAIT, "audit 3", NULL },
+    { "a clean one behind, without rates",
+      "audit 1 -1800; less h1; audit 2 -600; less h1; audit 3 -100; clean h1",
+      POLICY_DRAIN, "audits 1 and 2", NULL },
+    { "... with rates", "audit 1 -1800; less h1; audit 2 -600; less h1;"
+      "audit 3 -100; clean h1 rated", POLICY_NONE, "clean in audit 3", NULL },
+    { "... which clears what is slow", "audit 1 -1800; fail h1;"
+      "audit 2 -900; less h1; audit 3 -700; clean h1; audit 4 -600; fail h1",
+      POLICY_WAIT, "audit 4", NULL },
+    { "beside a switch that carries less",
+      "audit 1 -1800; less h1; swless s1; audit 2 -600; less h1; swless s1",
+      POLICY_NOTE, "at fault, too", "at fault, too" },
+    { "beside one that is slow",
+      "audit 1 -1800; less h1; switch s1; audit 2 -600; less h1; switch s1",
+      POLICY_DRAIN, "audits 1 and 2", NULL },
+    { "slow beside one that carries less",
+      "audit 1 -1800; fail h1; swless s1; audit 2 -600; fail h1; swless s1",
+      POLICY_DRAIN, "audits 1 and 2", NULL },
+    { "drained for it: clean without rates",
+      "did drain h1 -7200 2 rate; ours h1; audit 3 -1800; clean h1;"
+      "audit 4 -600; clean h1", POLICY_WAIT,
+      "the rate of link h1/1 was clean in 0 audits", NULL },
+    { "... clean with them",
+      "did drain h1 -7200 2 rate; ours h1; audit 3 -1800; clean h1 rated;"
+      "audit 4 -600; clean h1 rated", POLICY_RESUME, "was clean", NULL },
+    { "... once with, once without",
+      "did drain h1 -7200 2 rate; ours h1; audit 3 -1800; clean h1 rated;"
+      "audit 4 -600; clean h1", POLICY_WAIT, "in 1 audit since", NULL },
+    { "drained for latency, then less",
+      "did drain h1 -7200 2; ours h1; audit 3 -5400; bitless h1;"
+      "audit 4 -1800; clean h1; audit 5 -600; clean h1", POLICY_WAIT,
+      "in 0 audits", NULL },
 
     /* what it may be of, told apart */
     { "a host or a switch link, once", "audit 1 -600; cable h1,s1",
@@ -899,7 +986,8 @@ static void test_cases (void)
         ok ((h1->kind == POLICY_DRAIN) == !strncmp (h1->reason, "pmm: ", 5)
                 && (h1->kind == POLICY_DRAIN) == (h1->cause != NULL)
                 && (!h1->cause
-                    || !strcmp (h1->cause, "confirmed")
+                    || (!strcmp (h1->cause, "confirmed")
+                        || !strcmp (h1->cause, POLICY_RATE))
                            == (strstr (h1->why, "FAIL in audits") != NULL)),
             "a drain, and nothing else, has a Reason and a cause");
         policy_clear (&d);

@@ -50,6 +50,12 @@ static int64_t record (bool limited, const char *found, const char *open)
     double *latency = calloc (f->nlinks, sizeof (*latency));
     struct verdict *v = verdict_create ();
     struct samples *s = simulate (ps, plan, latency, &opts, &err);
+    uint32_t arc = 2 * link_of (0);
+    /* the first host sends less */
+    bool up = f->port[f->link[arc / 2].a].node
+              == f->port[f->endpoint[0].port].node;
+    struct verdict_rate rate[] = { { arc, up ? 8e9 : 16e9, 16e9 },
+                                   { arc + 1, up ? 16e9 : 8e9, 16e9 } };
     const char *host[HOSTS];
     int64_t id;
 
@@ -68,6 +74,8 @@ static int64_t record (bool limited, const char *found, const char *open)
     for (; *found; found++)
         verdict_add_number (v, &v->finding->suspect, &v->finding->nsuspects,
                             link_of ((uint32_t)(*found - '1')));
+    v->rate = rate;
+    v->nrates = 2;
     for (; *open; open++)
         verdict_add_number (v, &v->open, &v->nopen,
                             link_of ((uint32_t)(*open - '1')));
@@ -209,6 +217,10 @@ static void test_metrics (void)
         { "pmm_pcie_width", "", "8" },
         { "pmm_pcie_speed", "node=\"h0002\"", "16000000000" },
         { "pmm_pcie_able_width", "hca=\"h0002 mlx5_0\"", "16" },
+        { "pmm_link_rate_bytes_per_second", "way=\"out\"", "2e+09" },
+        { "pmm_link_rate_bytes_per_second",
+          "{guid=\"0x0002c90100000010\",port=\"1\"*,way=\"in\"}", "1e+09" },
+        { "pmm_link_rate_expected_bytes_per_second", "", "2e+09 2e+09" },
         { "pmm_port_state", "", "2" },
         { "pmm_port_state", "hca=\"h0004 mlx5_0\"", "2" },
     };

@@ -7,6 +7,7 @@
 #include "prolog/audit/audit.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,8 @@ static void enter (struct ledger *l, struct fabric *f, int64_t time,
         .excess_ns = 900,
         .stderr_ns = 1,
         .expected_ns = 700,
+        .rate_bits = NAN,
+        .rate_expected_bits = NAN,
         .suspect = &link,
         .nsuspects = 1,
         .fact = &why,

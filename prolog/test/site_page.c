@@ -75,7 +75,25 @@ struct told {
     size_t nfindings;
     uint32_t *open;
     size_t nopen;
+    bool rates; /* were measured: h0006 sends half */
 };
+
+static uint32_t link_of (size_t host)
+{
+    return f->port[f->endpoint[f->host[host].first].port].link;
+}
+
+/* Of the links of n hosts. */
+static void put_rates (struct verdict *v, size_t first, size_t n)
+{
+    v->rate = xcalloc (2 * n, sizeof (*v->rate));
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t way = 0; way < 2; way++)
+            v->rate[v->nrates++] = (struct verdict_rate){
+                2 * link_of (first + i) + way,
+                first + i == 5 && way == 0 ? 98.3e9 : 196e9, 197e9,
+            };
+}
 
 static void audit (const struct told *t)
 {
@@ -96,6 +114,8 @@ static void audit (const struct told *t)
 
     for (size_t i = 0; i < t->n; i++)
         host[i] = f->host[t->first + i].name;
+    if (t->rates)
+        put_rates (&v, t->first, t->n);
     ps = fabric_pathset (f, host, t->n, &err);
     if (!ps
         || ledger_begin (ledger, now - t->ago, f->hash, &cause, host, t->n,
@@ -107,13 +127,9 @@ static void audit (const struct told *t)
         die ();
     samples_destroy (s);
     pathset_destroy (ps);
+    free (v.rate);
     free (says);
     free (host);
-}
-
-static uint32_t link_of (size_t host)
-{
-    return f->port[f->endpoint[f->host[host].first].port].link;
 }
 
 /* A cable up from the switch of a host. */
@@ -178,22 +194,22 @@ static void fill (void)
         audit (&(struct told){ first, part,
                                29 * DAY - (int64_t)first * 29 * DAY
                                               / (int64_t)n,
-                               0, "6.1.0-40", NULL, 0, NULL, 0 });
+                               0, "6.1.0-40", NULL, 0, NULL, 0, false });
     if (n > 24)
         audit (&(struct told){ n / 4, n / 4 < 512 ? n / 4 : 512, 3 * DAY, 0,
-                               "6.1.0-41", NULL, 0, NULL, 0 });
+                               "6.1.0-41", NULL, 0, NULL, 0, false });
     audit (&(struct told){ 0, n < 64 ? n / 2 : 32, 100 * MINUTE, 4242,
-                           "6.1.0-41", &slow, 1, NULL, 0 });
+                           "6.1.0-41", &slow, 1, NULL, 0, false });
     audit (&(struct told){ 0, n < 64 ? n / 2 : 32, 20 * MINUTE, 4250,
-                           "6.1.0-41", &slow, 1, NULL, 0 });
+                           "6.1.0-41", &slow, 1, NULL, 0, true });
     if (n > 24)
         audit (&(struct told){ 7, n / 2 < 200 ? n / 2 : 200, 12 * MINUTE,
-                               4251, "6.1.0-41", either, 2, open, 8 });
+                               4251, "6.1.0-41", either, 2, open, 8, false });
     if (n > 24) /* clears the first of two suspects */
         audit (&(struct told){ 8, 2, 10 * MINUTE, 0, "6.1.0-41", NULL, 0, NULL,
                                0 });
     audit (&(struct told){ 1, 3, 5 * MINUTE, 0, "6.1.0-41", &small, 1, NULL,
-                           0 });
+                           0, false });
     id = ledger_begin (ledger, now - 2 * DAY, f->hash, &cause, &fault, 1,
                        nonce, &err);
     if (id < 0

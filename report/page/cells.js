@@ -5,6 +5,8 @@
 const CELLS = { WELL: 0, OPEN: 1, SUM: 2, FOUND: 3, DOWN: 4 };
 const AGES = [[86400, 1, 'a day'], [7 * 86400, 0.68, 'a week'],
   [30 * 86400, 0.42, '30 days'], [Infinity, 0.22, 'longer']];
+const SHARES = [[0.75, 'x3', '< 75 %'], [0.9, 'x2', '< 90 %'],
+  [0.97, 'x1', '< 97 %'], [Infinity, 'well', 'more']];
 const STEPS = [[500, 'x1', '< 0.5 us'], [2000, 'x2', '< 2 us'],
   [Infinity, 'x3', 'more']];
 
@@ -28,7 +30,8 @@ function readCells (map) {
     const c = { i, a, b, ap: map.ap[i], bp: map.bp[i], host,
       at: map.when[i] < 0 ? 0 : map.times[map.when[i]], cell: map.cell[i],
       finding: wrong.has (i) ? wrong.get (i) : -1,
-      id: `${guid (a)}/${map.ap[i]}`, x: 0, y: 0 };
+      id: `${guid (a)}/${map.ap[i]}`, x: 0, y: 0,
+      rate: map.rates && map.rates[i] };
 
     if (!blocks.has (lower))
       blocks.set (lower, { node: lower, level: Math.max (map.levels[lower], 0),
@@ -132,6 +135,9 @@ const stepOf = (x) => x === null ? STEPS[1] : STEPS.find (([ns]) => x < ns);
 function fillOf (c, hatch) {
   if (c.cell === CELLS.DOWN)
     return palette.ink;
+  if (state.shows === 'rate')
+    return c.rate ? palette[SHARES.find (([share]) => shareOf (c.rate) < share)[1]]
+      : hatch;
   if (!c.at)
     return hatch;
   if (c.cell === CELLS.FOUND)
@@ -226,6 +232,7 @@ function cellWords (c) {
   return [
     c.at || c.cell === CELLS.DOWN ? known[c.cell] : 'never measured',
     c.at && `measured ${age (c.at)} ago`,
+    c.rate && rateText (c.rate),
     host && `node ${host}`,
     c.host ? 'to a host' : `level ${cells.map.levels[c.a]} to ${
       cells.map.levels[c.b]}`,
@@ -339,19 +346,28 @@ function cellLegend () {
     g.strokeRect (0.5, 0.5, 11, 11);
   }, 12), text);
 
-  $('#cells .legend').replaceChildren (
+  $('#cells .legend').replaceChildren (...state.shows === 'rate' ? [
+    el ('b', 'of the rate expected'),
+    ...SHARES.map (([, color, text]) => key (palette[color], text)),
+    key ('hatch', 'not measured'), key (palette.ink, 'no link')] : [
     el ('b', 'as expected, measured within'),
     ...AGES.map (([, t, text]) => key (mix (palette.well, t), text)),
     el ('b', 'excess'),
     ...STEPS.map (([, color, text]) => key (palette[color], text)),
     key (palette.sum, 'in sums with others only'),
     key (palette.edge, 'not judged'), key ('hatch', 'never measured'),
-    key (palette.ink, 'no link'));
+    key (palette.ink, 'no link')]);
 }
 
 function startCells (map) {
   readCells (map);
   $('#cells').hidden = false;
+  if (map.rates)
+    startShows ($('#cells .row'), () => {
+      cellLegend ();
+      drawCells ();
+      showCellAt ();
+    });
   cellLegend ();
   drawCells ();
   showCellAt ();

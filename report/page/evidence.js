@@ -178,15 +178,18 @@ function showHistory (at, c, id) {
   const points = (c && c.history) || [];
   const end = head.made || Date.now () / 1000;
   const start = end - DAYS * 86400;
+  const rate = state.shows === 'rate';
+  const value = (p) => rate ? p.rate_bits / 1e9 : p.change_ns;
   const recent = points.filter ((p) => p.begun >= start
-    && Number.isFinite (p.change_ns));
+    && Number.isFinite (value (p)));
 
   if (!c || !c.history) {
     at.append (none (id ? 'Only known of suspects.' : 'Choose a suspect.'));
     return;
   }
   if (!recent.length) {
-    at.append (none (`No audit measured it in ${DAYS} days.`));
+    at.append (none (`No audit measured ${rate ? 'its rate' : 'it'} in ${DAYS} `
+      + 'days.'));
     return;
   }
   const levels = [['OK', 'edge'], ['UNKNOWN', 'unknown'], ['WARN', 'warn'],
@@ -198,17 +201,20 @@ function showHistory (at, c, id) {
       : 9 } });
 
   chart (at, { scales: { x: { range: () => [start, end + 86400] },
-    y: { range: (u, min, max) => [Math.min (min, -50) * 1.1,
-      Math.max (max, 150) * 1.1] } },
+    y: { range: (u, min, max) => rate ? [0, max * 1.1]
+      : [Math.min (min, -50) * 1.1, Math.max (max, 150) * 1.1] } },
   axes: [{ space: 80, values: (u, v) => v.map ((s) => date (s).slice (0, 10)) }, { size: 52, values: (u, v) => v.map ((s) =>
-    thousands.format (s)), label: 'ns', labelSize: 14, labelFont: FONT }],
+    rate ? s : thousands.format (s)), label: rate ? 'Gb/s' : 'ns', labelSize: 14, labelFont: FONT }],
   series: [{}, ...used.map (([name, color]) => dots (palette[color], name))] },
   [recent.map ((p) => p.begun), ...used.map (([name]) => recent.map ((p) =>
-    of (p) === name ? p.change_ns : null))]);
+    of (p) === name ? value (p) : null))]);
   at.append (el ('div.legend', ...used.map (([name, color]) => key (
     palette[color], name === 'OK' ? 'no finding' : name, true))),
-  el ('p.note', `${plural (recent.length, 'audit')}; the change of one way over `
-    + 'its own lower quartile. Links that its probes share show here, too.'));
+  el ('p.note', `${plural (recent.length, 'audit')}; ${rate
+    ? `what it carried in its slower direction, of ${gbps (
+      recent[recent.length - 1].rate_expected_bits / 1e6)} Gb/s expected.`
+    : 'the change of one way over its own lower quartile. Links that its probes '
+      + 'share show here, too.'}`));
 }
 
 function showCounters (at, c) {
@@ -255,6 +261,8 @@ function showFacts (at, c, l) {
     ['expected', l && l.expected !== null ? `${ns (l.expected)}, by ${l.known
       ? 'the baseline' : 'its class'}` : ''],
     ['over it', l && l.excess !== null ? signed (l.excess) : ''],
+    ...[0, 1].map ((way) => [l && l.rates[way] ? `to ${(way ? l.a : l.b).name}`
+      : '', l && l.rates[way] && rateText (l.rates[way])]),
     ['finding', f && `${f.level}: ${f.says}`],
     ['looks like', l && l.alike && l.alike.length > 1
       ? l.alike.filter ((o) => o !== l).slice (0, 8).map ((o) => o.name)
@@ -347,10 +355,20 @@ function showEvidence () {
 //
 
 function linkTable (links) {
-  return table ([
+  const which = [
     { name: 'one end', of: (l) => `${l.a.name}/${l.ap}` },
     { name: 'other end', of: (l) => `${l.b.name}/${l.bp}` },
     { name: 'class', of: (l) => l.kind },
+  ];
+  const carried = (way) => (l) => l.rates[way] && l.rates[way][0];
+  const rate = (x) => x === null ? '\u2013' : `${gbps (x)} Gb/s`;
+  const columns = state.shows === 'rate' ? [
+    { name: 'there', number: true, of: carried (0), show: rate },
+    { name: 'back', number: true, of: carried (1), show: rate },
+    { name: 'of what was expected', number: true, of: leastShare, show: (x) =>
+      x === null ? '\u2013' : `${Math.round (100 * x)} %`,
+    hot: (l) => state.job.finding.has (l) },
+  ] : [
     { name: 'latency', number: true, of: (l) => l.latency,
       show: (v, l) => latencyOf (l) },
     { name: '\u00b1', number: true, of: (l) => l.error, show: (v) =>
@@ -360,7 +378,9 @@ function linkTable (links) {
       hot: (l) => state.job.finding.has (l) },
     { name: 'by', of: (l) => l.known ? 'baseline' : 'class' },
     { name: 'probes', number: true, of: (l) => l.probes.length },
-  ], links, (tr, l) => {
+  ];
+
+  return table ([...which, ...columns], links, (tr, l) => {
     tr.classList.add ('pick');
     tr.addEventListener ('click', () => choose ({ link: l.id }));
   });

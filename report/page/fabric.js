@@ -151,9 +151,18 @@ function styleOf (l) {
   const f = state.job.finding.get (l);
 
   if (f) {
-    const color = f.excess === null ? palette.unknown
-      : shade (Math.max (Math.abs (f.excess) / drawing.top, 0.4));
+    const much = state.shows === 'rate' ? f.rate && 2 * (1 - shareOf (f.rate))
+      : f.excess === null ? null : Math.abs (f.excess) / drawing.top;
+    const color = much === null || much === undefined ? palette.unknown
+      : shade (Math.max (much, 0.4));
     return { color, width: 6, dash: alone (f) ? [] : [3, 2.5], rank: 3 };
+  }
+  if (state.shows === 'rate') {
+    const least = leastShare (l);
+
+    return least === null ? { color: palette.link, width: 1, dash: [], rank: 0 }
+      : { color: shade (Math.round (32 * (1 - least)) / 16), width: 2, dash: [],
+        rank: 1 };
   }
   if (l.open)
     return { color: palette.unknown, width: 2.5, dash: [1, 4], rank: 2 };
@@ -396,7 +405,9 @@ function tipText (it) {
         + 'look alike'
         : it.latency === null ? `${it.kind}, ${latencyOf (it)}`
           : `${ns (it.latency)}${it.known ? `, ${signed (it.excess)} over the `
-            + 'baseline' : ''}`);
+            + 'baseline' : ''}`)
+    + it.rates.map ((r, way) => r ? `\nto ${(way ? it.a : it.b).name}: ${
+      rateText (r)}` : '').join ('');
 }
 
 function zoomBy (factor, x, y) {
@@ -572,8 +583,8 @@ function legend () {
     }
   });
 
-  $('#legend').replaceChildren (el ('span', '0', scale,
-    `${thousands.format (drawing.top)} ns slower`));
+  $('#legend').replaceChildren (el ('span', '0', scale, state.shows === 'rate'
+    ? '50 % less than expected' : `${thousands.format (drawing.top)} ns slower`));
   if ([...job.finding.values ()].some (alone))
     add ({ color: palette.x2, width: 6, dash: [] }, 'suspect');
   if ([...job.finding.values ()].some ((f) => !alone (f)))

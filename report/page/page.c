@@ -243,6 +243,13 @@ static void put_words (json_t *json, const char *key, char *text)
     free (text);
 }
 
+/* [what is carried, of what], Mb/s */
+static json_t *rate_json (double bits, double expected)
+{
+    return json_pack ("[o, o]", rounded_json (bits / 1e6),
+                      rounded_json (expected / 1e6));
+}
+
 static json_t *finding_json (const struct page *p, const struct finding *f,
                              json_t *cables)
 {
@@ -263,6 +270,9 @@ static json_t *finding_json (const struct page *p, const struct finding *f,
     json_put (json, "excess", rounded_json (f->excess_ns));
     json_put (json, "stderr", rounded_json (f->stderr_ns));
     json_put (json, "expected", rounded_json (f->expected_ns));
+    if (finding_has_rate (f))
+        json_put (json, "rate", rate_json (f->rate_bits,
+                                           f->rate_expected_bits));
     return json;
 }
 
@@ -713,6 +723,24 @@ static uint32_t *links_of (const struct page *p, size_t *n)
     return list;
 }
 
+/* [link, way, as rate_json] */
+static json_t *link_rates_json (const struct page *p,
+                                const struct numbers *links)
+{
+    json_t *list = xcheck (json_array ());
+
+    for (size_t i = 0; i < p->verdict->nrates; i++) {
+        const struct verdict_rate *r = &p->verdict->rate[i];
+        uint32_t link = links->of[arc_link (r->arc)];
+
+        if (link != FABRIC_NONE)
+            json_add (list, json_pack ("[i, i, o]", (int)link,
+                                       (int)(r->arc % 2),
+                                       rate_json (r->bits, r->expected)));
+    }
+    return list;
+}
+
 static json_t *job_json (const struct page *p)
 {
     const struct fabric *f = p->fabric;
@@ -734,6 +762,8 @@ static json_t *job_json (const struct page *p)
     for (size_t i = 0; i < p->verdict->nopen; i++)
         if (links.of[p->verdict->open[i]] != FABRIC_NONE)
             json_add (open, json_integer (links.of[p->verdict->open[i]]));
+    if (p->verdict->nrates > 0)
+        json_put (job, "rates", link_rates_json (p, &links));
     json_put (job, "classes", json_strings (f->class_name, f->nclasses));
     json_put (job, "open", open);
     json_put (job, "nodes", nodes.list);

@@ -26,6 +26,7 @@ const state = {
   node: null,    // or the chosen node
   scope: head.findings.length ? 'suspects' : 'all',
   watch: [],     // functions to call when the choice changes
+  shows: 'latency', // or 'rate', where some were measured
 };
 
 // Bytes that page_put_bytes wrote, as text.
@@ -54,12 +55,48 @@ const ns = (x) => x === null || x === undefined ? '\u2013'
   : `${thousands.format (x)} ns`;
 const signed = (x) => x === null || x === undefined ? '\u2013'
   : `${x < -0.5 ? '\u2212' : '+'}${thousands.format (Math.abs (x))} ns`;
+// "98 of 197 Gb/s", of [carried, expected] in Mb/s; the share of what was expected.
+const gbps = (x) => x === null ? '?' : x >= 9950 ? thousands.format (x / 1000)
+  : String (x >= 1000 ? Math.round (x / 100) / 10 : Math.round (x / 10) / 100);
+const rateText = ([x, of]) => `${gbps (x)} of ${gbps (of)} Gb/s`;
+const shareOf = ([x, of]) => x !== null && of > 0 ? x / of : null;
 const two = (n) => String (n).padStart (2, '0');
 function date (s) {
   const d = new Date (s * 1000);
   return !s ? 'not known' : `${d.getFullYear ()}-${two (d.getMonth () + 1)}-`
     + `${two (d.getDate ())} ${two (d.getHours ())}:${two (d.getMinutes ())}`;
 }
+
+//
+// Latency or rate: what drawings, tables and histories show
+//
+
+function startShows (at, redrawAll) {
+  const choice = el ('div.choice');
+  const names = { latency: 'Latency', rate: 'Rate' };
+
+  choice.setAttribute ('role', 'group');
+  choice.setAttribute ('aria-label', 'What is shown');
+  state.setShows = (shows) => {
+    state.shows = shows;
+    for (const b of choice.children)
+      b.setAttribute ('aria-pressed', String (b.dataset.shows === shows));
+    redrawAll ();
+  };
+  for (const [shows, name] of Object.entries (names)) {
+    const b = el ('button', name);
+
+    b.type = 'button';
+    b.dataset.shows = shows;
+    b.title = 'r: the other one';
+    b.addEventListener ('click', () => state.setShows (shows));
+    choice.append (b);
+  }
+  choice.id = 'shows';
+  at.append (choice);
+  state.setShows (state.shows);
+}
+
 //
 // What is chosen
 //
@@ -90,7 +127,7 @@ function prepare (job, snapshot) {
     known], at) => {
     const l = { at, a: job.nodes[a], ap, b: job.nodes[b], bp,
       kind: job.classes[kind], latency, error, expected, known: !!known,
-      open: open.has (at), probes: [], alike: null };
+      open: open.has (at), probes: [], alike: null, rates: [null, null] };
     l.id = `${l.a.guid}/${ap}`;
     l.name = `${l.a.name}/${ap} \u21c4 ${l.b.name}/${bp}`;
     l.excess = latency === null || expected === null ? null
@@ -101,6 +138,8 @@ function prepare (job, snapshot) {
     return l;
   });
   job.byId = byId;
+  for (const [at, way, rate] of job.rates || [])
+    job.links[at].rates[way] = rate;
   job.probes = (job.probes || []).map (([a, b, round, forth, back, before, sent,
     lost, rtt, min], at) => {
     const [from, to] = [job.ends[a], job.ends[b]];
@@ -146,6 +185,9 @@ function prepare (job, snapshot) {
   return job;
 }
 
+// The least share of what was expected, in either direction; null: not measured.
+const leastShare = (l) => l.rates.reduce ((least, r) => r === null
+  || shareOf (r) === null ? least : Math.min (least ?? Infinity, shareOf (r)), null);
 const measured = (job) => job && job.probes.length > 0;
 // Whether others look like it. A link that is resolved may still have a latency
 // that is known as part of sums only.
@@ -241,8 +283,10 @@ function findingCard (f, ...more) {
     card.append (el ('p.big', el ('b', signed (f.excess)),
       f.stderr === null ? '' : ` \u00b1${thousands.format (f.stderr)}`,
       f.expected === null ? '' : ` over ${ns (f.expected)}`, `, ${f.against}`));
-  else
+  else if (!f.rate)
     card.append (el ('p.big', f.against));
+  if (f.rate)
+    card.append (el ('p.big', el ('b', rateText (f.rate))));
   card.append (el ('p.why', f.why));
   return card;
 }

@@ -20,6 +20,13 @@ function setTheme (dark) {
   }
 }
 
+function showLinks () {
+  $('#links').hidden = !measured (state.job);
+  if (measured (state.job))
+    $('#links > div').replaceChildren (el ('div.card', linkTable (
+      state.job.links)));
+}
+
 function step (by) {
   if (suspects.length) {
     const i = suspects.indexOf (state.link);
@@ -33,6 +40,11 @@ function otherScope () {
     setScope (state.scope === 'all' ? 'suspects' : 'all');
 }
 
+function otherShows () {
+  if (state.setShows)
+    state.setShows (state.shows === 'rate' ? 'latency' : 'rate');
+}
+
 const isDark = () => document.documentElement.dataset.theme === 'dark';
 
 const keys = {
@@ -44,6 +56,7 @@ const keys = {
   '-': () => zoomBy (1 / 1.6),
   0: zoomAll,
   a: otherScope,
+  r: otherShows,
   t: () => setTheme (!isDark ()),
   '?': () => $('#help').showModal (),
   Escape: () => choose (null),
@@ -95,10 +108,16 @@ document.addEventListener ('keydown', (e) => {
     startDrawing ();
     startSearch ();
     state.watch.push (showEvidence);
-  }
-  if (measured (state.job)) {
-    $('#links').hidden = false;
-    $('#links > div').append (el ('div.card', linkTable (state.job.links)));
+    if (state.job.rates || Object.values (cables).some ((c) =>
+      (c.history || []).some ((p) => p.rate_bits !== undefined)))
+      startShows ($('#evidence .row'), () => {
+        legend ();
+        redraw ();
+        showLinks ();
+        showEvidence ();
+      });
+    else
+      showLinks ();
   }
   await startMatrix ();
   choose (suspects.length ? { link: suspects[0] } : null);

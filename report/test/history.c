@@ -35,7 +35,7 @@ static struct history *make (void)
         { 3, START + 2, "pmm: audit 2 FAIL [links=4 rounds=2 " LINK_2
                         " node=h0002 excess=+412]", "" },
         { 4, START + DAY, "pmm: audit 3 FAIL [links=4 rounds=2 " LINK_2
-                          " node=h0002 excess=+500]", "" },
+                          " node=h0002 excess=+500 rate=98.5/197]", "" },
         { 5, START + DAY, "pmm: audit 4 FAIL [worst=leaf1/7 to=spine1/1"
                           " kind=link link=" ID_S " or=1 excess=+300]", "" },
         { 6, START + DAY, "pmm: audit 5 WARN [worst=spine1 kind=switch"
@@ -71,17 +71,18 @@ static void test_text (struct history *h)
         "links\n"
         "  " ID_2 " (h0002_mlx5_0/1 -- leaf1/2): 2 audits: 2 FAIL; "
         "1 check: 1 ambiguous; on 2 days "
-        "from 2024-10-04 to 2024-10-05; up to +500 ns\n"
+        "from 2024-10-04 to 2024-10-05; up to +500 ns; down to 50 % of its "
+        "rate\n"
         "  " ID_S " (leaf1/7 -- spine1/1): 1 audit: 1 ambiguous; on 2024-10-05; "
         "up to +300 ns\n"
         "  " ID_3 ": 3 checks: 3 FAIL; on 2024-10-04; up to +9000 ns\n"
         "nodes\n"
         "  h0002: 2 audits: 2 FAIL; on 2 days from 2024-10-04 to 2024-10-05; "
-        "up to +500 ns\n"
+        "up to +500 ns; down to 50 % of its rate\n"
         "  h0003: 3 checks: 3 FAIL; on 2024-10-04; up to +9000 ns\n"
         "switches\n"
         "  leaf1: 3 audits: 2 FAIL, 1 ambiguous; on 2 days from 2024-10-04 to "
-        "2024-10-05; up to +500 ns\n"
+        "2024-10-05; up to +500 ns; down to 50 % of its rate\n"
         "  spine1: 2 audits: 1 WARN, 1 ambiguous; on 2024-10-05; up to +300 ns\n"
         "days\n"
         "  2024-10-04: 2 audits: 1 FAIL, 1 OK; 5 checks: 4 FAIL, 1 OK\n"

@@ -25,7 +25,7 @@ struct fluid {
     uint32_t *number;         /* [nresources] if seen: in this walk */
     uint32_t walk;
     struct fluid_flow **found; /* [nfound] by the last walk */
-    size_t nfound;
+    size_t nfound, nnumbers;   /* flows, and resources that they use */
 };
 
 struct fluid *fluid_create (size_t nresources, fluid_rate_f rate,
@@ -66,26 +66,28 @@ static void find_flow (struct fluid *f, struct fluid_flow *flow)
     f->found[f->nfound++] = flow;
 }
 
-/* Find all flows that share with this one. Return the number of resources. */
-static size_t find_sharing (struct fluid *f, struct fluid_flow *flow)
+static void begin_walk (struct fluid *f)
 {
-    size_t n = 0;
-
     f->walk++;
-    f->nfound = 0;
-    find_flow (f, flow);
-    for (size_t i = 0; i < f->nfound; i++)
+    f->nfound = f->nnumbers = 0;
+}
+
+/* Find this flow and all that share with it. */
+static void find_sharing (struct fluid *f, struct fluid_flow *flow)
+{
+    size_t i = f->nfound;
+
+    for (find_flow (f, flow); i < f->nfound; i++)
         for (size_t k = 0; k < f->found[i]->uses; k++) {
             uint32_t r = f->found[i]->resource[k];
 
             if (f->seen[r] == f->walk)
                 continue;
             f->seen[r] = f->walk;
-            f->number[r] = (uint32_t)n++;
+            f->number[r] = (uint32_t)f->nnumbers++;
             for (struct fluid_use *u = f->first[r]; u; u = u->next)
                 find_flow (f, u->flow);
         }
-    return n;
 }
 
 /* The flow's resources, as arcs of links that have no way back. */
@@ -105,10 +107,10 @@ static size_t put_arcs (const struct fluid *f, const struct fluid_flow *flow,
 }
 
 /* Share among the flows that were found, but for one that has ended. */
-static void share_fluid (struct fluid *f, size_t nresources, int64_t now,
+static void share_found (struct fluid *f, int64_t now,
                          const struct fluid_flow *ended)
 {
-    size_t n = f->nfound, arcs = 0;
+    size_t n = f->nfound, nresources = f->nnumbers, arcs = 0;
     struct csr of = { .n = n, .start = xcalloc (n + 1, sizeof (*of.start)) };
     double *carries = xcalloc (nresources + n, sizeof (*carries));
     double *rate = xarray (n, sizeof (*rate));
@@ -136,9 +138,9 @@ static void share_fluid (struct fluid *f, size_t nresources, int64_t now,
     free (rate);
 }
 
-void fluid_begin (struct fluid *f, struct fluid_flow *flow, int64_t now)
+void fluid_join (struct fluid *f, struct fluid_flow *flow, int64_t now)
 {
-    flow->rate = 0;
+    flow->rate = flow->cap;
     flow->since = now;
     flow->seen = 0;
     for (size_t k = 0; k < flow->uses; k++) {
@@ -150,13 +152,10 @@ void fluid_begin (struct fluid *f, struct fluid_flow *flow, int64_t now)
             (*first)->prev = u;
         *first = u;
     }
-    share_fluid (f, find_sharing (f, flow), now, NULL);
 }
 
-void fluid_end (struct fluid *f, struct fluid_flow *flow, int64_t now)
+static void unlink_flow (struct fluid *f, struct fluid_flow *flow)
 {
-    size_t nresources = find_sharing (f, flow);
-
     for (size_t k = 0; k < flow->uses; k++) {
         struct fluid_use *u = &flow->use[k];
 
@@ -167,7 +166,42 @@ void fluid_end (struct fluid *f, struct fluid_flow *flow, int64_t now)
         else
             f->first[flow->resource[k]] = u->next;
     }
-    share_fluid (f, nresources, now, flow);
+}
+
+void fluid_leave (struct fluid *f, struct fluid_flow *flow, int64_t now)
+{
+    double bytes = flow->rate * (double)(now - flow->since);
+
+    unlink_flow (f, flow);
+    flow->rate = 0;
+    flow->since = now;
+    f->change (f->to, flow, now, bytes);
+}
+
+void fluid_begin (struct fluid *f, struct fluid_flow *flow, int64_t now)
+{
+    fluid_join (f, flow, now);
+    flow->rate = 0;
+    begin_walk (f);
+    find_sharing (f, flow);
+    share_found (f, now, NULL);
+}
+
+void fluid_end (struct fluid *f, struct fluid_flow *flow, int64_t now)
+{
+    begin_walk (f);
+    find_sharing (f, flow);
+    unlink_flow (f, flow);
+    share_found (f, now, flow);
+}
+
+void fluid_share (struct fluid *f, int64_t now)
+{
+    begin_walk (f);
+    for (size_t r = 0; r < f->nresources; r++)
+        if (f->first[r])
+            find_sharing (f, f->first[r]->flow);
+    share_found (f, now, NULL);
 }
 
 size_t fluid_flows (const struct fluid *f, uint32_t resource)

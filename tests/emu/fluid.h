@@ -54,6 +54,13 @@ void fluid_destroy (struct fluid *f);
 void fluid_begin (struct fluid *f, struct fluid_flow *flow, int64_t now);
 void fluid_end (struct fluid *f, struct fluid_flow *flow, int64_t now);
 
+/* Many flows at once: they begin, with their cap as their rate, or end, and no
+ * other rate changes before fluid_share.
+ */
+void fluid_join (struct fluid *f, struct fluid_flow *flow, int64_t now);
+void fluid_leave (struct fluid *f, struct fluid_flow *flow, int64_t now);
+void fluid_share (struct fluid *f, int64_t now);
+
 /* How many flows use a resource; what they have moved over it until now that was
  * not yet told.
  */

@@ -24,7 +24,8 @@
  *   - how bursts of bulk data begin: they have their fair rates at once, without
  *     queues and congestion: none that spreads to links that have room, no
  *     congestion control, no unfair switch. Their acknowledgements and PCIe's read
- *     requests take nothing from the other direction. Messages do not meet them
+ *     requests take nothing from the other direction. Messages do not meet them.
+ *     Others' traffic counts as one flow each, not one an input
  *   - messages of an endpoint to itself: they take a constant time plus noise,
  *     wait for no others and are not lost
  *   - clocks that drift
@@ -122,7 +123,8 @@ static const char usage[] =
     "  --packet NS             time that a packet keeps a link busy\n"
     "                          (default: 30)\n"
     "  --background A,B:LOAD   a flow between hosts, of up to 1 of what A's\n"
-    "                          link carries; random:N:LOAD for any\n"
+    "                          link carries; random:N:LOAD for any;\n"
+    "                          :pausing after it: on and off, 1 to 100 ms\n"
     "  --stall SECONDS         when a client that computes is given up\n"
     "                          (default: 2)\n"
     "  --ready-fd FD           write a line there, not to standard output,\n"

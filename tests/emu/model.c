@@ -30,11 +30,6 @@ enum {
 #define GBPS_MIN 0.001
 #define SHARE_MAX 0.9 /* of a rate that is lost */
 
-struct model_flow {
-    uint32_t from, to; /* endpoints */
-    double load;
-};
-
 struct emu_model {
     const struct fabric *fabric;
     const struct network *net;
@@ -51,8 +46,7 @@ struct emu_model {
     uint8_t *lanes;   /* [nlinks] planted; 0: the link's own */
     double *retried;  /* [nlinks] the share of bulk data that is sent again */
     struct adapter *adapter, *whole; /* [nnodes] now, and without commands */
-    double *through;  /* [nnodes] ns a byte, of a planted rate; 0: none */
-    struct flood_arc *flood; /* [2 * nlinks] by arc */
+    double *through; /* [nnodes] ns a byte, of a planted rate; 0: none */
     struct model_flow flow[FLOWS_MAX];
     size_t nflows;
     struct rng rng;   /* for latencies, noise and random flows */
@@ -137,7 +131,6 @@ struct emu_model *model_create (const struct fabric *f, uint64_t seed)
     m->lanes = xcalloc (n, sizeof (*m->lanes));
     m->retried = xcalloc (n, sizeof (*m->retried));
     m->through = xcalloc (f->nnodes, sizeof (*m->through));
-    m->flood = xcalloc (2 * n, sizeof (*m->flood));
     rng_seed (&m->rng, seed);
     for (size_t i = 0; i < f->nlinks; i++) {
         const struct fabric_link *link = &f->link[i];
@@ -172,7 +165,6 @@ void model_destroy (struct emu_model *m)
     free (m->adapter);
     free (m->whole);
     free (m->through);
-    free (m->flood);
     free (m);
 }
 
@@ -260,19 +252,6 @@ int model_read_latency (struct emu_model *m, FILE *fp, const char *name,
     free (m->latency);
     m->latency = latency;
     return 0;
-}
-
-static void recompute_flood (struct emu_model *m)
-{
-    struct flood_flow *f = xcalloc (m->nflows, sizeof (*f));
-
-    for (size_t i = 0; i < m->nflows; i++) {
-        f[i].hops = model_path (m, m->flow[i].from, m->flow[i].to, f[i].arc);
-        if (f[i].hops > 0)
-            f[i].offer = m->flow[i].load / m->byte_ns[f[i].arc[0]];
-    }
-    flood (f, m->nflows, m->byte_ns, m->flood, 2 * m->fabric->nlinks);
-    free (f);
 }
 
 static int parse_share (const char *what, const char *s, double max,
@@ -369,7 +348,6 @@ static int command_rate (struct emu_model *m, char *const arg[],
     }
     memcpy (m->gbps + 2 * (size_t)link, gbps, sizeof (gbps));
     set_byte_ns (m, link);
-    recompute_flood (m);
     return 0;
 }
 
@@ -388,7 +366,6 @@ static int command_width (struct emu_model *m, char *const arg[],
                             arg[1]);
     m->lanes[link] = (uint8_t)lanes;
     set_byte_ns (m, link);
-    recompute_flood (m);
     return 0;
 }
 
@@ -469,7 +446,6 @@ static int command_heal (struct emu_model *m, char *const arg[],
         return -1;
     else
         heal (m, link);
-    recompute_flood (m);
     return 0;
 }
 
@@ -535,8 +511,8 @@ static int command_packet (struct emu_model *m, char *const arg[],
     return 0;
 }
 
-static int random_flows (struct emu_model *m, uint64_t n, double load,
-                         struct error *err)
+static int random_flows (struct emu_model *m, uint64_t n,
+                         struct model_flow like, struct error *err)
 {
     if (m->fabric->nendpoints < 2)
         return error_input (err, "background: the fabric has no two hosts");
@@ -545,16 +521,16 @@ static int random_flows (struct emu_model *m, uint64_t n, double load,
     while (n-- > 0) {
         struct model_flow *flow = &m->flow[m->nflows++];
 
+        *flow = like;
         flow->from = (uint32_t)rng_below (&m->rng, m->fabric->nendpoints);
         do
             flow->to = (uint32_t)rng_below (&m->rng, m->fabric->nendpoints);
         while (flow->to == flow->from);
-        flow->load = load;
     }
     return 0;
 }
 
-static int named_flow (struct emu_model *m, char *pair, double load,
+static int named_flow (struct emu_model *m, char *pair, struct model_flow like,
                        struct error *err)
 {
     uint32_t end[2];
@@ -574,42 +550,42 @@ static int named_flow (struct emu_model *m, char *pair, double load,
     }
     if (m->nflows == FLOWS_MAX)
         return error_input (err, "background: more than %d flows", FLOWS_MAX);
-    m->flow[m->nflows++] = (struct model_flow){ end[0], end[1], load };
+    like.from = end[0];
+    like.to = end[1];
+    m->flow[m->nflows++] = like;
     return 0;
 }
 
 static int command_background (struct emu_model *m, char *const arg[],
                                struct error *err)
 {
+    struct model_flow like = { 0 };
     char buf[256];
     char *colon;
-    double load;
     uint64_t n;
-    int rc;
 
     if (!strcmp (arg[0], "off")) {
         m->nflows = 0;
-        recompute_flood (m);
         return 0;
     }
     snprintf (buf, sizeof (buf), "%s", arg[0]);
+    if ((colon = strrchr (buf, ':')) && !strcmp (colon, ":pausing")) {
+        like.pauses = true;
+        *colon = '\0';
+    }
     if (!(colon = strrchr (buf, ':')))
         return error_input (err, "background: not A,B:LOAD, random:N:LOAD "
                             "or off");
     *colon = '\0';
-    if (parse_share ("background", colon + 1, 1, &load, err) < 0)
+    if (parse_share ("background", colon + 1, 1, &like.load, err) < 0)
         return -1;
     if (!strncmp (buf, "random:", 7)) {
         if (text_u64 (buf + 7, 1, FLOWS_MAX, &n) < 0)
             return error_input (err, "background: '%s' is no number of flows",
                                 buf + 7);
-        rc = random_flows (m, n, load, err);
+        return random_flows (m, n, like, err);
     }
-    else
-        rc = named_flow (m, buf, load, err);
-    if (rc == 0)
-        recompute_flood (m);
-    return rc;
+    return named_flow (m, buf, like, err);
 }
 
 static const struct {
@@ -705,9 +681,12 @@ char *model_show (const struct emu_model *m)
     }
     fprintf (fp, "],\"background\":[");
     for (size_t i = 0; i < m->nflows; i++)
-        fprintf (fp, "%s{\"from\":\"%s\",\"to\":\"%s\",\"load\":%.17g}",
+        fprintf (fp,
+                 "%s{\"from\":\"%s\",\"to\":\"%s\",\"load\":%.17g,"
+                 "\"pauses\":%s}",
                  i ? "," : "", f->endpoint[m->flow[i].from].name,
-                 f->endpoint[m->flow[i].to].name, m->flow[i].load);
+                 f->endpoint[m->flow[i].to].name, m->flow[i].load,
+                 m->flow[i].pauses ? "true" : "false");
     fprintf (fp, "],\"links\":[");
     for (size_t i = 0; i < f->nlinks; i++) {
         int64_t there = model_latency (m, (uint32_t)(2 * i));
@@ -796,19 +775,26 @@ int64_t model_noise (const struct emu_model *m, uint32_t endpoint, int64_t now,
     return llround (ns);
 }
 
-const struct flood_arc *model_flood (const struct emu_model *m)
+const struct model_flow *model_flows (const struct emu_model *m, size_t *n)
 {
-    return m->flood;
+    *n = m->nflows;
+    return m->flow;
+}
+
+const double *model_bytes_ns_of_arcs (const struct emu_model *m)
+{
+    return m->byte_ns;
 }
 
 /* The wait in ns at a link that is not saturated. With probability `load` a
  * message finds it busy and waits for the rest of the packet under way, then
  * for those that are queued behind it.
  */
-static double queue (const struct emu_model *m, uint32_t arc, struct rng *rng)
+static double queue (const struct emu_model *m, const struct flood_arc *flood,
+                     uint32_t arc, struct rng *rng)
 {
     double byte_ns = m->byte_ns[arc];
-    double load = fmin (m->flood[arc].rate * byte_ns, LOAD_MAX);
+    double load = fmin (flood[arc].rate * byte_ns, LOAD_MAX);
 
     if (load <= 0 || rng_uniform (rng) >= load)
         return 0;
@@ -816,15 +802,16 @@ static double queue (const struct emu_model *m, uint32_t arc, struct rng *rng)
            * (rng_uniform (rng) + rng_exponential (rng) * load / (1 - load));
 }
 
-int64_t model_background (const struct emu_model *m, const uint32_t *from,
+int64_t model_background (const struct emu_model *m,
+                          const struct flood_arc *flood, const uint32_t *from,
                           uint32_t arc, struct rng *rng)
 {
-    double ns = from ? m->flood[*from].ahead_ns : 0;
+    double ns = from ? flood[*from].ahead_ns : 0;
 
-    if (m->flood[arc].turn_ns > 0)
-        ns += m->flood[arc].turn_ns * rng_uniform (rng);
+    if (flood[arc].turn_ns > 0)
+        ns += flood[arc].turn_ns * rng_uniform (rng);
     else
-        ns += queue (m, arc, rng);
+        ns += queue (m, flood, arc, rng);
     return llround (ns);
 }
 

@@ -88,6 +88,7 @@ int model_read_latency (struct emu_model *m, FILE *fp, const char *name,
  *     background A,B:LOAD       a flow from host A to B that offers this share
  *                               of the capacity of A's link
  *     background random:N:LOAD  N flows between random hosts
+ *     background ...:pausing    that are on and off in turn, 1 to 100 ms each
  *     background off            no flows
  */
 int model_command (struct emu_model *m, int argc, char *const argv[],
@@ -150,22 +151,29 @@ double model_retried (const struct emu_model *m, uint32_t link);
 double model_byte_ns (const struct emu_model *m, uint32_t arc);
 int64_t model_bytes_ns (const struct emu_model *m, uint32_t arc, size_t bytes);
 
-/* The background's effect on an arc. The array is for all arcs, and changes
- * with the next command.
+/* The flows of the background; the time per byte of all arcs. Both change with
+ * the next command.
  */
-const struct flood_arc *model_flood (const struct emu_model *m);
+struct model_flow {
+    uint32_t from, to; /* endpoints */
+    double load;       /* share of what the first link carries */
+    bool pauses;
+};
+const struct model_flow *model_flows (const struct emu_model *m, size_t *n);
+const double *model_bytes_ns_of_arcs (const struct emu_model *m);
 
 /* Drawn per message. model_lost: whether it is lost. model_noise: the time in
  * addition to the arcs' latencies for a message that an endpoint sends now
  * along these arcs, from its host's software, noise and outliers (negative on
  * days when a host is faster than usual). model_background: the wait behind
  * background traffic on an arc, for a message that arrives by the arc `from`
- * (NULL: it starts at its host).
+ * (NULL: it starts at its host); flood[] is that traffic, by arc.
  */
 bool model_lost (const struct emu_model *m, struct rng *rng);
 int64_t model_noise (const struct emu_model *m, uint32_t endpoint, int64_t now,
                      const uint32_t *arc, int narcs, struct rng *rng);
-int64_t model_background (const struct emu_model *m, const uint32_t *from,
+int64_t model_background (const struct emu_model *m,
+                          const struct flood_arc *flood, const uint32_t *from,
                           uint32_t arc, struct rng *rng);
 
 #endif /* EMU_MODEL_H */

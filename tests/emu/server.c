@@ -66,7 +66,7 @@ enum {
 
 _Static_assert ((int)SESSION_DATA_MAX >= (int)EMU_DATA_MAX,
                 "a session takes all messages");
-_Static_assert((int)SESSION_BURSTS_MAX == (int)EMU_BURSTS_MAX,
+_Static_assert ((int)SESSION_BURSTS_MAX == (int)EMU_BURSTS_MAX,
                "a session takes all bursts");
 
 enum source_kind {
@@ -840,13 +840,16 @@ static char *run_command (struct server *srv, char *line)
     }
     if (n == 1 && !strcmp (word[0], "stats"))
         return xasprintf ("ok\n{\"messages\":%" PRIu64 ",\"lost\":%" PRIu64
-                          ",\"sessions\":%" PRIu64 ",\"open\":%zu}\n",
+                          ",\"sessions\":%" PRIu64 ",\"open\":%zu"
+                          ",\"others_bytes\":%.0f"
+                          ",\"others_lost_bytes\":%.0f}\n",
                           srv->stats.messages, srv->stats.lost, srv->sessions,
-                          srv->nslots);
-    for (size_t i = 0; i < srv->nslots; i++)
-        session_settle (srv->slot[i]->session);
+                          srv->nslots, srv->stats.others,
+                          srv->stats.others_lost);
     if (model_command (srv->model, n, word, &err) < 0)
         return xasprintf ("error %s\n", err.text);
+    for (size_t i = 0; i < srv->nslots; i++)
+        session_update (srv->slot[i]->session);
     return xstrdup ("ok\n");
 }
 

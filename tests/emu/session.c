@@ -23,6 +23,7 @@
 
 #include "ibquery/spread.h"
 #include "probe/bulk.h"
+#include "tests/emu/background.h"
 #include "tests/emu/fluid.h"
 #include "util/alloc.h"
 
@@ -79,6 +80,12 @@ struct session_part {
     struct session_flow *flow;
     struct fluid_flow fluid;
     double left; /* bytes */
+};
+
+/* A flow of the background, while there are bursts. */
+struct session_other {
+    struct fluid_flow fluid; /* its owner is NULL */
+    int64_t told;
 };
 
 /* One direction of a burst. */
@@ -167,6 +174,10 @@ struct session {
     int64_t settled;
     struct fluid *fluid;
     struct session_flow *flow;   /* all */
+    size_t flowing;              /* parts of flows */
+    struct background *background;
+    struct session_other *other; /* [nothers] if parts flow */
+    size_t nothers;
     struct session_path ***path; /* [from][to] by end; made when first used */
     struct branches ***branch[CLASSES]; /* [node][to], likewise */
     struct session_message *unused;
@@ -291,9 +302,16 @@ static void stop_running (struct client *c, enum client_state state)
     c->state = state;
 }
 
-static void move_part (void *to, struct fluid_flow *fluid, int64_t now,
+static void move_flow (void *to, struct fluid_flow *fluid, int64_t now,
                        double bytes);
 static void leave_flows (struct client *c);
+
+static void create_background (struct session *s)
+{
+    background_destroy (s->background);
+    s->background = background_create (
+        s->model, rng_mix (model_seed (s->model) ^ s->number), s->now);
+}
 
 static double resource_rate (const void *of, uint32_t resource)
 {
@@ -327,7 +345,8 @@ struct session *session_create (const struct emu_model *m, uint64_t number,
     s->path = xcalloc (f->nends, sizeof (*s->path));
     s->heap = xarray (1, sizeof (*s->heap));
     s->fluid
-        = fluid_create (model_resources (m), resource_rate, m, move_part, s);
+        = fluid_create (model_resources (m), resource_rate, m, move_flow, s);
+    create_background (s);
     for (size_t i = 0; i < f->nnodes; i++) {
         const struct fabric_spread *spread = &f->node[i].spread;
 
@@ -386,6 +405,7 @@ void session_destroy (struct session *s)
         s->unused = msg->next;
         free (msg);
     }
+    background_destroy (s->background);
     fluid_destroy (s->fluid);
     free (s->client);
     free (s->running);
@@ -591,7 +611,7 @@ static uint32_t least_busy (const struct session *s,
         int64_t free_ns = s->busy[arc] > msg->event.time ? s->busy[arc]
                                                          : msg->event.time;
 
-        free_ns += (int64_t)model_flood (s->model)[arc].turn_ns;
+        free_ns += (int64_t)background_arcs (s->background)[arc].turn_ns;
         free_ns += FLOW_WEIGHS_NS * (int64_t)fluid_flows (s->fluid, arc);
         if (free_ns < least)
             count = 0;
@@ -709,8 +729,8 @@ static void enter_link (struct session *s, struct session_message *msg,
         drop (s, msg);
         return;
     }
-    start += model_background (s->model, msg->hop > 1 ? way - 1 : NULL, arc,
-                               rng);
+    start += model_background (s->model, background_arcs (s->background),
+                               msg->hop > 1 ? way - 1 : NULL, arc, rng);
     node = f->port[port_of (f, arc)].node;
     if ((ns = model_switch_busy (s->model, node, msg->len + msg->pad)) > 0) {
         if (start < s->through[node])
@@ -864,6 +884,35 @@ static void arrive (struct session *s, struct session_message *msg)
  * Bursts
  */
 
+/* What an arc has carried. While there are bursts, the background's flows are
+ * counted one by one.
+ */
+static struct carried carry (const struct session *s, uint32_t arc,
+                             int64_t until)
+{
+    const struct flood_arc *flood = &background_arcs (s->background)[arc];
+    double ns = (double)(until - s->settled);
+    struct carried c = s->carried[arc];
+
+    if (s->nothers == 0) {
+        c.bytes += flood->rate * ns;
+        c.packets += flood->rate * ns / FLOOD_PACKET;
+    }
+    if (flood->ahead_ns > 0)
+        c.waited += ns / model_byte_ns (s->model, arc) - flood->rate * ns;
+    return c;
+}
+
+/* Account for the background until now. */
+static void settle (struct session *s)
+{
+    uint32_t narcs = (uint32_t)(2 * model_fabric (s->model)->nlinks);
+
+    for (uint32_t arc = 0; arc < narcs; arc++)
+        s->carried[arc] = carry (s, arc, s->now);
+    s->settled = s->now;
+}
+
 static void count_bulk (struct session *s, uint32_t arc, double packets)
 {
     s->carried[arc].bytes += packets * (MODEL_MTU + MODEL_MTU_HEADER);
@@ -884,11 +933,10 @@ static void note_arrived (struct session_flow *flow, int64_t now)
 }
 
 /* A part has moved data, and goes on at another rate. */
-static void move_part (void *to, struct fluid_flow *fluid, int64_t now,
+static void move_part (struct session *s, struct session_part *p, int64_t now,
                        double bytes)
 {
-    struct session *s = to;
-    struct session_part *p = fluid->owner;
+    const struct fluid_flow *fluid = &p->fluid;
     const struct session_header *h = &p->flow->header;
     const struct fabric *f = model_fabric (s->model);
     uint32_t out = model_first_arc (s->model, f->end[h->from].endpoint);
@@ -921,6 +969,107 @@ static void move_part (void *to, struct fluid_flow *fluid, int64_t now,
     heap_add (s, &p->event);
 }
 
+/* One of the background has. */
+static void move_other (struct session *s, struct session_other *o, int64_t now,
+                        double bytes)
+{
+    const double whole = (double)(MODEL_MTU + MODEL_MTU_HEADER) / MODEL_MTU;
+    double alone = o->fluid.cap * (double)(now - o->told);
+
+    o->told = now;
+    for (size_t i = 0; i < o->fluid.uses; i++)
+        if (o->fluid.resource[i] < 2 * model_fabric (s->model)->nlinks)
+            count_bulk (s, o->fluid.resource[i], bytes / MODEL_MTU);
+    s->stats->others += whole * alone;
+    s->stats->others_lost += whole * (alone - bytes);
+}
+
+static void move_flow (void *to, struct fluid_flow *fluid, int64_t now,
+                       double bytes)
+{
+    if (fluid->owner)
+        move_part (to, fluid->owner, now, bytes);
+    else
+        move_other (to, (struct session_other *)fluid, now, bytes);
+}
+
+/* Others' flows share with bursts from now on. */
+static void join_others (struct session *s)
+{
+    size_t n;
+    const struct flood_flow *flow = background_flows (s->background, &n);
+    const struct model_flow *of = model_flows (s->model, &(size_t){ 0 });
+
+    settle (s);
+    s->other = xcalloc (n, sizeof (*s->other));
+    for (size_t i = 0; i < n; i++) {
+        struct session_other *o = &s->other[s->nothers];
+
+        if (flow[i].rate <= 0)
+            continue;
+        s->nothers++;
+        o->told = s->now;
+        o->fluid.cap
+            = flow[i].rate * MODEL_MTU / (MODEL_MTU + MODEL_MTU_HEADER);
+        o->fluid.uses = model_uses (s->model, of[i].from, of[i].to, flow[i].arc,
+                                    flow[i].hops, o->fluid.resource);
+        fluid_join (s->fluid, &o->fluid, s->now);
+    }
+}
+
+static void release_others (struct session *s)
+{
+    for (size_t i = 0; i < s->nothers; i++)
+        fluid_leave (s->fluid, &s->other[i].fluid, s->now);
+    settle (s);
+    free (s->other);
+    s->other = NULL;
+    s->nothers = 0;
+}
+
+static void begin_part (struct session *s, struct session_part *p)
+{
+    if (s->flowing++ == 0)
+        join_others (s);
+    fluid_begin (s->fluid, &p->fluid, s->now);
+}
+
+static void stop_part (struct session *s, struct session_part *p)
+{
+    fluid_end (s->fluid, &p->fluid, s->now);
+    if (--s->flowing == 0)
+        release_others (s);
+}
+
+/* The next flow of the background pauses or goes on, before `time`. */
+static void turn_others (struct session *s, int64_t time)
+{
+    int64_t next = background_next (s->background);
+
+    if (next > s->now)
+        s->now = next;
+    if (s->flowing > 0)
+        release_others (s);
+    settle (s);
+    background_turn (s->background, time);
+    if (s->flowing > 0) {
+        join_others (s);
+        fluid_share (s->fluid, s->now);
+    }
+}
+
+void session_update (struct session *s)
+{
+    if (s->flowing > 0)
+        release_others (s);
+    settle (s);
+    create_background (s);
+    if (s->flowing > 0) {
+        join_others (s);
+        fluid_share (s->fluid, s->now);
+    }
+}
+
 static void free_flow (struct session *s, struct session_flow *flow)
 {
     if (flow->next)
@@ -938,7 +1087,7 @@ static void cancel_flow (struct session *s, struct session_flow *flow)
 {
     for (size_t i = 0; i < flow->parts; i++)
         if (flow->part[i].fluid.rate > 0)
-            fluid_end (s->fluid, &flow->part[i].fluid, s->now);
+            stop_part (s, &flow->part[i]);
     if (flow->event.pos)
         heap_remove (s, &flow->event);
     for (size_t i = 0; flow->to && i < flow->to->nbursts; i++)
@@ -1175,7 +1324,7 @@ static void begin_flow (struct session *s, struct session_flow *flow)
             ns += model_latency (s->model, arc[k]);
         if (ns > flow->latency)
             flow->latency = ns;
-        fluid_begin (s->fluid, &p->fluid, s->now);
+        begin_part (s, p);
     }
 }
 
@@ -1183,7 +1332,7 @@ static void end_part (struct session *s, struct session_part *p)
 {
     struct session_flow *flow = p->flow;
 
-    fluid_end (s->fluid, &p->fluid, s->now);
+    stop_part (s, p);
     if (--flow->running > 0)
         return;
     flow->event.time = s->now + flow->latency;
@@ -1266,29 +1415,6 @@ static void check_stalled (struct session *s)
         if (s->wall_ns - c->since_wall > s->stall_ns)
             stop_running (c, CLIENT_STALLED);
     }
-}
-
-static struct carried carry (const struct session *s, uint32_t arc,
-                             int64_t until)
-{
-    const struct flood_arc *flood = &model_flood (s->model)[arc];
-    double ns = (double)(until - s->settled);
-    struct carried c = s->carried[arc];
-
-    c.bytes += flood->rate * ns;
-    c.packets += flood->rate * ns / FLOOD_PACKET;
-    if (flood->ahead_ns > 0)
-        c.waited += ns / model_byte_ns (s->model, arc) - flood->rate * ns;
-    return c;
-}
-
-void session_settle (struct session *s)
-{
-    uint32_t narcs = (uint32_t)(2 * model_fabric (s->model)->nlinks);
-
-    for (uint32_t arc = 0; arc < narcs; arc++)
-        s->carried[arc] = carry (s, arc, s->now);
-    s->settled = s->now;
 }
 
 /* What flows have moved that was not yet counted. */
@@ -1376,6 +1502,10 @@ void session_run (struct session *s, int64_t wall_ns)
     while (s->nheap > 0 && s->heap[1]->time < s->horizon) {
         struct session_event *ev = s->heap[1];
 
+        if (background_next (s->background) <= ev->time) {
+            turn_others (s, ev->time);
+            continue;
+        }
         heap_remove (s, ev);
         if (ev->time > s->now)
             s->now = ev->time;

@@ -19,6 +19,9 @@
  * first, and that no background saturates, any of them if several are. A port
  * drops a service level that its SL-to-VL tables map to no lane.
  *
+ * Others' traffic goes on and pauses (tests/emu/background). While there are
+ * bursts, its flows share with them, too, and none gets more than without bursts.
+ *
  * A burst is bulk data between two endpoints, in both directions; each direction
  * is a flow that begins when its sender calls. Flows share what they use fairly
  * (tests/emu/fluid); messages do not meet them. Where a switch spreads messages,
@@ -72,6 +75,10 @@ struct session_stats {
     uint64_t messages; /* delivered */
     uint64_t lost;     /* dropped: planted loss, full queues, no receiver, no
                           path or no lane */
+    double others,
+        others_lost; /* bytes that the background would have moved while
+                                   there were bursts; that it did not, because of
+                                   these */
 };
 
 /* A session for `size` clients; the model, deliver and stats are borrowed.
@@ -141,10 +148,8 @@ struct session_count {
 void session_count (struct client *c, uint32_t endpoint,
                     struct session_count *count);
 
-/* Account for the background's traffic until now; call it before the background
- * changes.
- */
-void session_settle (struct session *s);
+/* The model has changed: what is under way goes on by its new state. */
+void session_update (struct session *s);
 
 /* Process all events that may happen. Call it after any of the above, and now
  * and then with the real time, so that stalled clients are detected.

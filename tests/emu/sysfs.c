@@ -15,6 +15,8 @@
 
 #include "ibquery/local.h"
 
+enum { LINE_BYTES = 64 };
+
 static int make_dirs (char *path)
 {
     for (char *p = strchr (path + 1, '/'); p; p = strchr (p + 1, '/')) {
@@ -26,22 +28,39 @@ static int make_dirs (char *path)
     return 0;
 }
 
+/* Whether the file has this text; reading is much faster than writing. */
+static bool has_text (const char *path, const char *text)
+{
+    char is[LINE_BYTES + 1];
+    FILE *fp = fopen (path, "r");
+    size_t len = fp ? fread (is, 1, sizeof (is), fp) : 0;
+
+    if (fp)
+        fclose (fp);
+    return len > 0 && len == strlen (text) && !memcmp (is, text, len);
+}
+
 __attribute__ ((format (printf, 4, 5))) static int
 put (const char *dir, const char *file, struct error *err, const char *fmt,
      ...)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], text[LINE_BYTES];
     FILE *fp = NULL;
     va_list ap;
     int bad;
 
-    if (snprintf (path, sizeof (path), "%s/%s", dir, file)
-            >= (int)sizeof (path)
-        || make_dirs (path) < 0 || !(fp = fopen (path, "w")))
-        return error_errno (err, "cannot write %s", path);
     va_start (ap, fmt);
-    vfprintf (fp, fmt, ap);
+    vsnprintf (text, sizeof (text), fmt, ap);
     va_end (ap);
+    if (snprintf (path, sizeof (path), "%s/%s", dir, file)
+        >= (int)sizeof (path))
+        return error_errno (err, "cannot write %s", path);
+    if (has_text (path, text))
+        return 0;
+    if (!(fp = fopen (path, "w"))
+        && (make_dirs (path) < 0 || !(fp = fopen (path, "w"))))
+        return error_errno (err, "cannot write %s", path);
+    fputs (text, fp);
     bad = ferror (fp);
     if (fclose (fp) != 0 || bad)
         return error_errno (err, "cannot write %s", path);
