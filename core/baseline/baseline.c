@@ -204,8 +204,8 @@ static double *much_of_links (const struct baseline *b,
     return much;
 }
 
-static int add_rates (struct baseline *b, const struct bursts *bursts,
-                      int64_t audit, struct error *err)
+int baseline_add_bursts (struct baseline *b, const struct bursts *bursts,
+                         int64_t audit, struct error *err)
 {
     struct carry *c = bursts_carried (bursts, b->ps, err);
     double *much;
@@ -270,7 +270,7 @@ int baseline_add (struct baseline *b, const struct samples *s, int64_t audit,
         i += o.v[i].oneway;
     }
     if (rc == 0 && s->bursts)
-        rc = add_rates (b, s->bursts, audit, err);
+        rc = baseline_add_bursts (b, s->bursts, audit, err);
     observe_loopbacks (s, ends, time);
     for (uint32_t i = 0; i < ends && rc == 0; i++)
         if (!isnan (time[i].ns) && measured[i])

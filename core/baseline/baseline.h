@@ -140,9 +140,12 @@ bool baseline_next (struct baseline_walk *w);
 /* Say that a row crosses a link, as no later one does so far. */
 void baseline_cross (struct baseline *b, uint32_t link, uint32_t row);
 
-/* Append a rate; baseline_add does it for what the samples' bursts carried. The
- * order: by arcs, of each the newest audit first.
+/* Append a rate; baseline_add does it for what the samples' bursts carried, as
+ * baseline_add_bursts, which needs no more of b than ps and nlinks. The order: by
+ * arcs, of each the newest audit first.
  */
+int baseline_add_bursts (struct baseline *b, const struct bursts *bursts,
+                         int64_t audit, struct error *err);
 void baseline_add_rate (struct baseline *b, const struct baseline_rate *rate);
 int compare_baseline_rates (const void *va, const void *vb);
 

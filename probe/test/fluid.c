@@ -3,11 +3,17 @@
 #include "config.h"
 #include "tests/emu/fluid.h"
 
+#include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "ibquery/local.h"
 #include "ibquery/model/generate.h"
+#include "ibquery/pcie.h"
 #include "tests/emu/session.h"
+#include "tests/emu/sysfs.h"
 #include "tests/tap.h"
 
 enum { SECOND = 1000000000, MS = 1000000, MB = 1000000 };
@@ -147,7 +153,8 @@ static int burst (struct table *t, size_t i, uint32_t from, uint32_t to,
                   double bytes, int64_t deadline)
 {
     const struct session_burst b
-        = { .header = { .from = from, .to = to }, .bytes = (uint64_t)bytes };
+        = { .header = { .from = from, .to = to, .as.rc = true },
+            .bytes = (uint64_t)bytes };
     struct error err;
 
     return session_bulk (t->client[i], &b, 1, deadline, keep_bursts, &err);
@@ -401,6 +408,71 @@ static void test_share (void)
     }
 }
 
+/* Where switches spread messages, a burst takes several ways. */
+static void test_ways (void)
+{
+    const struct fabric_spread how[] = { { .known = true, .rc = 1 }, { 0 } };
+    uint32_t arc[PATH_MAX_HOPS];
+    double gbps[2];
+
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < fabric->nnodes; i++)
+            if (fabric->node[i].type == NODE_SWITCH)
+                fabric->node[i].spread = how[k];
+        model_path (model, 0, 2, arc);
+        command ("rate", fabric->link[arc[1] / 2].id, "100");
+        pair_rates (gbps);
+        command ("heal", "all", NULL);
+        ok (is (gbps[0], (k ? 100 : 200) * PAYLOAD),
+            "a cable of half the rate, %s: %.1f Gb/s",
+            k ? "by the table" : "where two share the burst", gbps[0]);
+    }
+}
+
+/* What the kernel would show of host 0's PCIe after a burst of 10 MB each way. */
+static void test_files (void)
+{
+    static const uint32_t two[] = { 0, 2 };
+    char top[] = "/tmp/pmm-fluid.XXXXXX", dir[64], path[128];
+    struct pcie pcie = { .able = { 0 } };
+    uint64_t errors = 0;
+    struct error err;
+    struct table t;
+    bool counts;
+    int fd;
+
+    command ("pcie", "h0001", "8x8/16x16/16x8");
+    command ("pcie", "h0001", "errors=1000");
+    command ("width", "h0001/1", "2");
+    sit (&t, 2, two);
+    burst (&t, 0, 0, 2, 10 * MB, SECOND);
+    burst (&t, 1, 2, 0, 10 * MB, SECOND);
+    run_until (&t, SECOND);
+    ok (mkdtemp (top) && snprintf (dir, sizeof (dir), "%s/infiniband", top) > 0
+            && sysfs_write (dir, model, 0, t.client[0], &err) == 0,
+        "files of a host");
+    snprintf (path, sizeof (path), "%s/mlx5_0", dir);
+    fd = open (path, O_PATH | O_DIRECTORY);
+    pcie_read (fd, &pcie);
+    counts = pcie_errors (fd, &errors);
+    ok (pcie.able.lanes == 8 && pcie.able.mts == 16000 && pcie.now.lanes == 8
+            && pcie.now.mts == 8000 && counts && errors == 20,
+        "PCIe runs at half of what its slot allows, with %d errors",
+        (int)errors);
+    ok (local_read_line (fd, "ports/1/rate", path, sizeof (path)) >= 0
+            && !strcmp (path, "0 Gb/sec (2X HDR)"),
+        "the port has half of its lanes");
+    close (fd);
+    command ("pcie", "h0001", "none");
+    sysfs_remove (top);
+    sysfs_write (dir, model, 0, t.client[0], &err);
+    snprintf (path, sizeof (path), "%s/mlx5_0/device", dir);
+    ok (access (path, F_OK) < 0, "... or nothing is shown of PCIe");
+    sysfs_remove (top);
+    session_destroy (t.s);
+    command ("heal", "all", NULL);
+}
+
 static void test_ends (void)
 {
     static const uint32_t two[] = { 0, 2 };
@@ -455,6 +527,8 @@ int main (void)
     test_faults ();
     test_others ();
     test_share ();
+    test_ways ();
+    test_files ();
     test_ends ();
     model_destroy (model);
     fabric_destroy (fabric);

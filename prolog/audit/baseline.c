@@ -174,6 +174,8 @@ static bool clear_foreign_runs (struct baseline *b, int64_t newest)
 
     for (size_t i = 0; i < b->nruns && others; i++)
         b->run[i].audit = 0;
+    for (size_t i = 0; i < b->nrates && others; i++)
+        b->rate[i].audit = 0;
     return others;
 }
 

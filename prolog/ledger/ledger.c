@@ -394,6 +394,34 @@ static void record_finding (struct recorded_audit *r, size_t n,
         record_suspect (r, n, &seq, "switch", r->net->sw[f->sw[i]].id);
 }
 
+/* What links carried; of what was offered, if it is worth comparing with. */
+static void record_rates (struct recorded_audit *r, const struct samples *s,
+                          const struct verdict *v)
+{
+    struct baseline b = { .ps = (struct pathset *)r->ps,
+                          .nlinks = r->net->nlinks };
+
+    if (s->bursts && v->nrates > 0
+        && baseline_add_bursts (&b, s->bursts, r->audit, NULL) < 0)
+        b.nrates = 0; /* a path is broken: the judge said so */
+    for (size_t i = 0; i < v->nrates; i++) {
+        const struct verdict_rate *x = &v->rate[i];
+        const struct baseline_rate key = { r->audit, x->arc, 0, 0 };
+        const struct baseline_rate *of
+            = b.nrates > 0 ? bsearch (&key, b.rate, b.nrates, sizeof (key),
+                                      compare_baseline_rates)
+                           : NULL;
+
+        db_do (r->l,
+               "INSERT INTO rate (audit, link, way, bits, expected, offered)"
+               " VALUES (?, ?, ?, ?, ?, ?)",
+               INT (r->audit), ID (r->net->link[arc_link (x->arc)].id),
+               INT (x->arc % 2), REAL (x->bits), REAL (x->expected),
+               REAL (of ? of->expected : NAN));
+    }
+    free (b.rate);
+}
+
 static void add_verdict (struct recorded_audit *r, int64_t time,
                          const struct samples *s, const struct verdict *v,
                          const char *says)
@@ -405,13 +433,7 @@ static void add_verdict (struct recorded_audit *r, int64_t time,
                "INSERT INTO open (audit, link) VALUES (?, ?)"
                " ON CONFLICT DO NOTHING",
                INT (r->audit), ID (r->net->link[v->open[i]].id));
-    for (size_t i = 0; i < v->nrates; i++)
-        db_do (r->l,
-               "INSERT INTO rate (audit, link, way, bits, expected)"
-               " VALUES (?, ?, ?, ?, ?)",
-               INT (r->audit), ID (r->net->link[arc_link (v->rate[i].arc)].id),
-               INT (v->rate[i].arc % 2), REAL (v->rate[i].bits),
-               REAL (v->rate[i].expected));
+    record_rates (r, s, v);
     for (size_t i = 0; i < v->nlimits; i++) {
         char *limit = words_fact (&v->limit[i]);
 

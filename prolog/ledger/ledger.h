@@ -541,7 +541,7 @@ int ledger_found (struct ledger *ledger, int64_t from, const char *link,
  * measured, it was judged, no finding suspects it (except one about its host's
  * software, PCIe or adapter), and ledger_baseline would have had an earlier RTT
  * over it; lossy: half of its probes or more were lost; rated: what it carries was
- * measured; peer: the one host with
+ * measured, and is not less than expected; peer: the one host with
  * which all RTTs over it were measured, NULL if there were several. Return as
  * ledger_list.
  */
@@ -618,7 +618,8 @@ json_t *ledger_history (struct ledger *ledger, const struct network *net,
  * name, and audits that found others' traffic. Of the other audits, RTTs are
  * left out that cross a link that was suspected, not judged, or rebased since.
  * Where messages were spread, each RTT has its flows, but not where any link
- * between switches was rebased since, which they may cross. A host whose
+ * between switches was rebased since, which they may cross. So are rates of such
+ * links, but findings of rates alone leave no RTT out. A host whose
  * loopback is slower too does not make its link suspected: the run contains
  * that loopback. Names resolve as in plan_read. errno ENOENT: nothing was
  * measured. Work grows with the RTTs of these audits.

@@ -55,7 +55,8 @@ enum {
 #define OF_AUDIT "audit INTEGER NOT NULL REFERENCES audit ON DELETE CASCADE"
 #define NAMED "INTEGER NOT NULL REFERENCES name"
 /* facts of findings that are kept as they are; what links carried: bits per
- * second, way 0 from a link's first end
+ * second, way 0 from a link's first end; offered: by nominal rates, for the
+ * baseline
  */
 #define RATES                                                                 \
     "CREATE TABLE fact (audit INTEGER NOT NULL, finding INTEGER NOT NULL,"    \
@@ -64,8 +65,8 @@ enum {
     " PRIMARY KEY (audit, finding, seq), FOREIGN KEY (audit, finding)"        \
     " REFERENCES finding ON DELETE CASCADE) WITHOUT ROWID;"                   \
     "CREATE TABLE rate (" OF_AUDIT ", link " NAMED ", way INTEGER NOT NULL,"  \
-    " bits REAL NOT NULL, expected REAL, PRIMARY KEY (audit, link, way))"     \
-    " WITHOUT ROWID;"                                                         \
+    " bits REAL NOT NULL, expected REAL, offered REAL,"                       \
+    " PRIMARY KEY (audit, link, way)) WITHOUT ROWID;"                         \
     "CREATE INDEX rate_link ON rate (link, audit);"
 static const char schema[]
     = "CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"

@@ -43,8 +43,16 @@ enum { FAULT_MAX_AGE_S = 7 * 86400 };
     "level, kind, basis, excess AS excess_ns, stderr AS stderr_ns,"           \
     " expected AS expected_ns, why, rate AS rate_bits,"                       \
     " rate_expected AS rate_expected_bits FROM finding"
-/* the newest audit that measured what a link carries */
+/* of rates: none is below what the judge finds to be less (judge/rates) */
+#define RATES_GOOD "min (bits >= 0.9 * coalesce (expected, 0))"
+/* the newest audit that measured what a link carries; and that found it so, or less
+ */
 #define RATED(link) "(SELECT max (audit) FROM rate WHERE link = " link ")"
+#define JUDGED(of)                                                            \
+    "(SELECT z.audit FROM rate z WHERE z.link = " of " GROUP BY z.audit"      \
+    " HAVING " RATES_GOOD " OR EXISTS (SELECT 1 FROM suspect y"               \
+    " WHERE y.link = " of " AND y.audit = z.audit)"                           \
+    " ORDER BY z.audit DESC LIMIT 1)"
 #define QUOTED(x) #x
 #define NUMBER(x) QUOTED (x)
 
@@ -146,8 +154,8 @@ static const struct {
       " AS open, f.seq AS finding, f.level, f.kind, f.excess AS excess_ns,"
       " f.rate AS rate_bits, f.rate_expected AS rate_expected_bits,"
       " " SUSPECTS " AS suspects FROM (SELECT link, audit, 0 AS rate FROM seen"
-      " UNION ALL SELECT link, " RATED ("e.link") ", 1 FROM seen e"
-      " WHERE " RATED ("e.link") " < e.audit) s JOIN name n ON n.id = s.link"
+      " UNION ALL SELECT link, " JUDGED ("e.link") ", 1 FROM seen e"
+      " WHERE " JUDGED ("e.link") " < e.audit) s JOIN name n ON n.id = s.link"
       " JOIN audit a ON a.id = s.audit LEFT JOIN suspect u"
       " ON u.link = s.link AND u.audit = s.audit LEFT JOIN finding f"
       " ON f.audit = u.audit AND f.seq = u.finding"
@@ -161,7 +169,7 @@ static const struct {
       " FROM finding f"
       " JOIN suspect u ON u.audit = f.audit AND u.finding = f.seq"
       " JOIN seen s ON s.link = u.link AND (s.audit = f.audit"
-      " OR f.rate IS NOT NULL AND f.audit = " RATED ("u.link") ")"
+      " OR f.rate IS NOT NULL AND f.audit = " JUDGED ("u.link") ")"
       " JOIN name n ON n.id = u.link WHERE " GRAVE
       " ORDER BY f.audit, f.seq, u.seq" },
     [LEDGER_DOUBTS] = { &links,
@@ -731,8 +739,9 @@ int ledger_found (struct ledger *l, int64_t from, const char *link,
 #define BAD_RATE                                                              \
     "coalesce ((SELECT min (s.audit) FROM suspect s JOIN finding f"           \
     " ON f.audit = s.audit AND f.seq = s.finding AND f.rate IS NOT NULL"      \
-    " WHERE s.link = " IT " AND s.audit > coalesce ((SELECT max (audit)"      \
-    " FROM rate WHERE link = " IT " AND audit NOT IN " BAD "), 0)), 1 << 62)"
+    " WHERE s.link = " IT " AND s.audit > coalesce ((SELECT audit FROM rate"  \
+    " WHERE link = " IT " AND audit NOT IN " BAD " GROUP BY audit HAVING "    \
+    RATES_GOOD " ORDER BY audit DESC LIMIT 1), 0)), 1 << 62)"
 
 int ledger_suspected (struct ledger *l, const char *link,
                       struct ledger_rows *rows, struct error *err)
@@ -790,8 +799,8 @@ static const char link_audits[]
       " FROM crossing x JOIN rebase e ON e.link = x.link"
       " WHERE x.route = q.route), 0) AND NOT " DB_FLAWED ("q", "?4")
       ") AS clean, 2 * sum (r.lost = r.sent) >= count (*) AS lossy,"
-      " EXISTS (SELECT 1 FROM rate z WHERE z.audit = r.audit"
-      " AND z.link = c.link) AS rated,"
+      " coalesce ((SELECT " RATES_GOOD " FROM rate z WHERE z.audit = r.audit"
+      " AND z.link = c.link), 0) AS rated,"
       " CASE count (DISTINCT " PEER ") WHEN 1 THEN max (" PEER
       ") END AS peer FROM crossing c JOIN route t ON t.id = c.route"
       " JOIN name na ON na.id = t.a JOIN name nb ON nb.id = t.b JOIN rtt r"

@@ -270,6 +270,48 @@ static char **read_measured_ends (const struct rtt_reader *r, int64_t from,
     return name;
 }
 
+/* what links carried, but those suspected then */
+static const char carried[]
+    = "SELECT r.audit, r.link, r.way, r.bits, r.offered FROM audit a JOIN rate r"
+      " ON r.audit = a.id WHERE a.epoch = ?1 AND a.id BETWEEN ?2 AND ?3"
+      " AND r.bits > 0 AND r.offered > 0 AND " DB_SOUND ("a")
+      " AND NOT EXISTS (SELECT 1 FROM suspect s JOIN finding f"
+      " ON f.audit = s.audit AND f.seq = s.finding AND f.basis <> ?4"
+      " WHERE s.audit = r.audit AND s.link = r.link) ORDER BY a.id DESC";
+
+/* Add it for these audits, but links that were rebased since. */
+static void add_ledger_rates (const struct rtt_reader *r, struct baseline *b,
+                              int64_t from, int64_t to)
+{
+    const struct network *net = pathset_network (r->ps);
+    struct map link = { 0 }; /* of the network, by the id of its name */
+    int64_t id;
+    sqlite3_stmt *row
+        = db_first (r->ledger, carried,
+                    VALUES (INT (r->epoch), INT (from), INT (to),
+                            NAME (finding_basis_name (BASIS_LOOPBACK))));
+
+    for (uint32_t i = 0; row && i < net->nlinks; i++)
+        if (db_run (r->ledger, &id, "SELECT id FROM name WHERE text = ?",
+                    VALUES (NAME (net->link[i].id))))
+            map_put (&link, (uint64_t)id, i);
+    for (; row; row = db_next (r->ledger, row)) {
+        int64_t audit = sqlite3_column_int64 (row, 0);
+        uint32_t of = map_find (&link, (uint64_t)sqlite3_column_int64 (row, 1));
+
+        if (of == MAP_NONE || (r->after && audit <= r->after[of]))
+            continue;
+        baseline_add_rate (
+            b, &(struct baseline_rate){
+                   audit, 2 * of + (sqlite3_column_int64 (row, 2) != 0),
+                   (float)sqlite3_column_double (row, 3),
+                   (float)sqlite3_column_double (row, 4) });
+    }
+    if (b->nrates > 0)
+        qsort (b->rate, b->nrates, sizeof (*b->rate), compare_baseline_rates);
+    map_clear (&link);
+}
+
 struct baseline *ledger_baseline (struct ledger *l, const char *fabric,
                                   int64_t from, int64_t to,
                                   pathset_resolve_f resolve, void *arg,
@@ -309,6 +351,8 @@ struct baseline *ledger_baseline (struct ledger *l, const char *fabric,
         if (!l->failed && baseline_add (b, s, audit, err) < 0)
             db_fail (l);
     }
+    if (!l->failed)
+        add_ledger_rates (&r, b, from, to);
     reading_clear (&r);
     samples_destroy (s);
     if (db_end (l, 0) == 0)

@@ -160,7 +160,7 @@ struct policy_suspect {
     const char *peer; /* the only partner of all measurements over it; NULL:
                          there were several */
     bool lossy;       /* at least half of its messages were lost */
-    bool rated;       /* what it carries was measured */
+    bool rated;       /* what it carries was measured, and is what it should be */
 };
 
 struct policy_finding {

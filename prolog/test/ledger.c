@@ -1333,12 +1333,14 @@ static void test_rates (void)
     struct ledger_result r;
     struct ledger_rows rows;
     const struct finding *x;
+    struct baseline *b;
     size_t n = 0;
     double rtt;
     json_t *t;
 
     audit_rates (l, 100, 196e9);
     audit_rates (l, 200, 98e9);
+    tell ("led", "UPDATE rate SET offered = 200e9 WHERE way = 0");
     ok (ledger_result (l, 2, &f, true, &r, &err) == 0
             && (x = r.verdict->finding)->basis == BASIS_RATE
             && x->rate_bits == 98e9 && x->rate_expected_bits == 197e9
@@ -1365,13 +1367,20 @@ static void test_rates (void)
     json_decref (t);
     ok (crossing (l, 2, 9, &rtt) > 0 && runs == 2,
         "its round trips count for the baseline");
+    b = newest (l, 9);
+    ok (b && b->nrates == 1 && b->rate->audit == 1 && b->rate->arc == 4
+            && b->rate->bits == 196e9f && b->rate->expected == 200e9f,
+        "what it carried does not");
+    baseline_destroy (b);
 
     audit_rates (l, 300, 0);
     ok (nsuspected (l) == 1, "an audit without rates does not clear it");
+    audit_rates (l, 310, 160e9);
+    ok (nsuspected (l) == 1, "nor one that could not judge it");
     ok (ledger_list (l, LEDGER_LINKS, 0, 0, &rows, &err) == 0, "links");
     for (size_t i = 0; i < rows.n; i++)
         n += !strcmp (rows.link[i].link, link)
-             && (rows.link[i].finding < 0 ? rows.link[i].audit == 3
+             && (rows.link[i].finding < 0 ? rows.link[i].audit == 4
                                           : rows.link[i].audit == 2
                                                 && rows.link[i].rate_bits
                                                        == 98e9);
@@ -1382,8 +1391,10 @@ static void test_rates (void)
         "so it FAILs");
     ledger_clear (&rows);
     ok (ledger_link_audits (l, 1, link, host[0], &rows, &err) == 0
-            && rows.n == 3 && rows.seen[1].rated && !rows.seen[1].clean
-            && !rows.seen[2].rated && rows.seen[2].clean,
+            && rows.n == 4 && rows.seen[0].rated
+            && !rows.seen[1].rated && !rows.seen[1].clean
+            && !rows.seen[2].rated && rows.seen[2].clean
+            && !rows.seen[3].rated && rows.seen[3].clean,
         "each audit says whether it measured that");
     ledger_clear (&rows);
 
@@ -1392,6 +1403,10 @@ static void test_rates (void)
     ok (ledger_list (l, LEDGER_FAILS, 0, 0, &rows, &err) == 0 && rows.n == 0,
         "and it FAILs no more");
     ledger_clear (&rows);
+    ok (ledger_rebase (l, 450, link, "me", "new cable", &err) == 0
+            && (b = newest (l, 9)) && b->nrates == 0,
+        "none of before it was rebased is in the baseline");
+    baseline_destroy (b);
     audit (l, 500, 2, 400, VERDICT_FAIL);
     audit_rates (l, 600, 0);
     ok (nsuspected (l) == 0, "of a latency, any does");
@@ -1399,7 +1414,7 @@ static void test_rates (void)
     audit (l, 800, 2, 400, VERDICT_FAIL);
     audit_rates (l, 900, 0);
     ok (nsuspected (l) == 2, "of both, one with rates");
-    ok (pruned (l, 350, 1000) == 3
+    ok (pruned (l, 350, 1000) == 4
             && ask ("led", "SELECT count(*) FROM rate") == 4
             && ask ("led", "SELECT count(*) FROM fact") == 3,
         "rates go with their audits");

@@ -17,6 +17,7 @@ enum {
     FASTEST_MTS = 64000,
     GTS_MAX = 256,
     LIMIT_MAX_GBPS = 10000,
+    ERRORS_MAX = 1000000,
 };
 
 #define LIMIT_MIN_GBPS .001
@@ -114,6 +115,12 @@ static int change_pcie (struct adapter *a, const char *what, struct error *err)
         a->hidden = true;
         return 0;
     }
+    if (!strncmp (what, "errors=", 7)) {
+        if (text_double (what + 7, 0, ERRORS_MAX, &a->errors) < 0)
+            return error_input (err, "pcie: '%.80s' is no number from 0 to %d",
+                                what + 7, ERRORS_MAX);
+        return 0;
+    }
     if (!strncmp (what, "rate=", 5)) {
         if (adapters_parse_two (what + 5, LIMIT_MIN_GBPS, LIMIT_MAX_GBPS, gbps)
             < 0)
@@ -127,7 +134,7 @@ static int change_pcie (struct adapter *a, const char *what, struct error *err)
     }
     if (!parse_pcie_link (what, a))
         return error_input (err,
-                            "pcie: '%.80s' is not none, rate=GBPS or "
+                            "pcie: '%.80s' is not none, rate=GBPS, errors=N or "
                             "NOW[/ABLE[/SLOT]], each like 16x8 and NOW "
                             "the lowest",
                             what);
@@ -173,6 +180,7 @@ static int change_adapters (struct adapter *all, const struct fabric *f,
 
             if (change (&changed, what, err) < 0)
                 return -1;
+            changed.planted = true;
             if (pass > 0)
                 *a = changed;
         }

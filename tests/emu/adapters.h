@@ -19,13 +19,15 @@
 enum adapter_way { ADAPTER_SENDS, ADAPTER_RECEIVES };
 
 struct adapter {
+    bool planted;                     /* a command changed something */
     struct pcie_rate now, able, slot; /* as it runs; at most, of its two ends */
     bool hidden;                      /* the kernel shows nothing of PCIe */
     double limit[2]; /* planted without that, bits per second; 0: none */
     double relaxed,
-        strict;   /* the share of its port's rate that it receives, with
+        strict;    /* the share of its port's rate that it receives, with
                                relaxed ordering and without */
-    bool refuses; /* relaxed ordering */
+    bool refuses;  /* relaxed ordering */
+    double errors; /* that PCIe corrects, in each GB that a port carries */
 };
 
 /* For all nodes of a fabric; those of switches are not used. `bits` is the rate

@@ -625,6 +625,44 @@ int model_command (struct emu_model *m, int argc, char *const argv[],
     return error_input (err, "unknown command '%s'", argc > 0 ? argv[0] : "");
 }
 
+/* What was planted for bursts: at links, and at adapters. */
+static void show_bulk (const struct emu_model *m, FILE *fp)
+{
+    const struct fabric *f = m->fabric;
+    const char *sep = "";
+
+    fprintf (fp,
+             "],\"rate_noise\":%.17g,\"adapters_differ\":%.17g,"
+             "\"narrowed\":[",
+             m->rate_noise, m->adapters_differ);
+    for (size_t i = 0; i < f->nlinks; i++) {
+        if (m->lanes[i] == 0 && m->retried[i] <= 0)
+            continue;
+        fprintf (fp, "%s{\"link\":\"%s\",\"lanes\":%u,\"retries\":%.17g}", sep,
+                 f->link[i].id, model_lanes (m, (uint32_t)i), m->retried[i]);
+        sep = ",";
+    }
+    fprintf (fp, "],\"adapters\":[");
+    sep = "";
+    for (uint32_t i = 0; i < f->nendpoints; i++) {
+        uint32_t node = f->port[f->endpoint[i].port].node;
+        const struct adapter *a = &m->adapter[node];
+
+        if (!a->planted)
+            continue;
+        fprintf (fp,
+                 "%s{\"endpoint\":\"%s\",\"pcie\":\"%s\",\"shown\":%s,"
+                 "\"sends_gbps\":%.6g,\"receives_gbps\":%.6g,"
+                 "\"relaxed\":%.17g,\"strict\":%.17g,\"refuses\":%s}",
+                 sep, f->endpoint[i].name, PCIE_SHOWN (&a->now),
+                 a->hidden ? "false" : "true",
+                 adapter_bits (a, ADAPTER_SENDS) / 1e9,
+                 adapter_bits (a, ADAPTER_RECEIVES) / 1e9, a->relaxed,
+                 a->strict, a->refuses ? "true" : "false");
+        sep = ",";
+    }
+}
+
 char *model_show (const struct emu_model *m)
 {
     char *buf = NULL;
@@ -679,6 +717,7 @@ char *model_show (const struct emu_model *m)
                  sep, f->link[i].id, m->gbps[2 * i], m->gbps[2 * i + 1]);
         sep = ",";
     }
+    show_bulk (m, fp);
     fprintf (fp, "],\"background\":[");
     for (size_t i = 0; i < m->nflows; i++)
         fprintf (fp,

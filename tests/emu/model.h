@@ -72,6 +72,7 @@ int model_read_latency (struct emu_model *m, FILE *fp, const char *name,
  *     pcie HOST rate=GBPS[:GBPS]
  *                               a limit that no file shows: both ways, or
  *                               sending and receiving
+ *     pcie HOST errors=N        PCIe corrects so many in each GB of a port
  *     pcie HOST none            the kernel shows no PCIe
  *     order HOST RELAXED[:STRICT]
  *                               bulk data arrives at this share of the port's

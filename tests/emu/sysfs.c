@@ -145,10 +145,11 @@ static int put_pcie (const char *dir, const struct pcie_rate *now,
     return 0;
 }
 
-/* The device of an adapter, in its slot. */
+/* The device of an adapter, in its slot; it has carried so many bytes. */
 static int write_pcie (const char *dir, unsigned int number,
-                       const struct adapter *a, struct error *err)
+                       const struct adapter *a, double bytes, struct error *err)
 {
+    double errors = floor (a->errors * bytes / 1e9);
     char slot[PATH_MAX], device[PATH_MAX], link[PATH_MAX], to[64];
 
     if (a->hidden)
@@ -165,7 +166,10 @@ static int write_pcie (const char *dir, unsigned int number,
                >= (int)sizeof (link))
         return error_world (err, "cannot write %s", dir);
     if (put_pcie (slot, &a->now, &a->slot, err) < 0
-        || put_pcie (device, &a->now, &a->able, err) < 0)
+        || put_pcie (device, &a->now, &a->able, err) < 0
+        || put (device, "aer_dev_correctable", err,
+                "RxErr 0\nBadTLP %.0f\nTOTAL_ERR_COR %.0f\n", errors, errors)
+               < 0)
         return -1;
     if (symlink (to, link) < 0 && errno != EEXIST)
         return error_errno (err, "cannot write %s", link);
@@ -183,12 +187,16 @@ int sysfs_write (const char *dir, const struct emu_model *m, uint32_t host,
         uint32_t port = f->endpoint[i].port;
         uint32_t node = f->port[port].node;
         char path[PATH_MAX], guid[20];
+        struct session_count n;
 
+        session_count (c, i, &n);
         device += i > h->first && f->port[f->endpoint[i - 1].port].node != node;
         snprintf (path, sizeof (path), "%s/mlx5_%u", dir, device);
         format_guid (f->node[node].guid, guid);
         if (put (path, "node_guid", err, "%s\n", guid) < 0
-            || write_pcie (dir, device, model_adapter (m, i), err) < 0)
+            || write_pcie (dir, device, model_adapter (m, i),
+                           n.sent + n.received, err)
+                   < 0)
             return -1;
         snprintf (path, sizeof (path), "%s/mlx5_%u/ports/%u", dir, device,
                   port - f->node[node].first_port + 1);

@@ -10,7 +10,8 @@
  * are no other counters.
  *
  * An adapter's link "device" leads to its directory below DIR/../pci, and above
- * that is the slot's; both have the rates of their link, unless they are hidden.
+ * that is the slot's; both have the rates of their link, and the former the errors
+ * that it corrected, unless they are hidden.
  */
 #ifndef EMU_SYSFS_H
 #define EMU_SYSFS_H
