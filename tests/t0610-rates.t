@@ -18,15 +18,16 @@ install -d -m 1777 out
 idle () { [[ $(sinfo -h -p main -t idle -o %D) == 8 ]]; }
 conf () { sed -i "s|^$1 .*|$1 = $2|" pmm.conf; }
 
-# checked NAME WORDS: an ordinary user's job of all nodes asks for them; ./said has
-# what it is told, ./bursts what was measured
+# checked NAME WORDS [TASKS]: an ordinary user's job of all nodes asks for them, and
+# so many tasks run (all); ./said has what it is told, ./bursts what was measured
 checked ()
 {
     within 30 idle
     rm -rf out/check
     (cd / && as_user srun -Q -N8 --ntasks-per-node=1 --pmm-check="$2" \
         --pmm-output="$workdir/out/check" /bin/echo it runs) >said 2>&1
-    is "$(grep -c '^it runs$' said)" 8 "$1: the job runs" || diag "$(<said)"
+    is "$(grep -c '^it runs$' said)" "${3-8}" "$1: so many tasks run" ||
+        diag "$(<said)"
     jq .bursts out/check/samples.json >bursts
     is "$(jq -c '[(.nodes.answered | length), (.probes | length > 8)]' \
         out/check/samples.json)" '[8,true]' "... and all round trips are there"
@@ -34,6 +35,7 @@ checked ()
 
 # slow GBPS: the hosts of which none of the flows brought as much: [what they
 # receive, what they send]
+says () { like "$(<said)" "$1" "... which is said: $1"; }
 slow ()
 {
     jq -c --argjson gbps "$1" '[.flows[] | select(.a != .b)] as $flows
@@ -60,7 +62,10 @@ is "$(jq '[.flows[] | select(.a != .b) | .a, .b] | group_by(.)
     | map(length) | min >= 2' bursts)" true "... each in two flows"
 
 emu pcie h0006 16x8/16x16
-checked "PCIe at half" require,rates
+checked "PCIe at half, required" require,rates 0
+says "pmm: FAIL: h0006: PCIe runs at x8 of x16: 11[0-9] of 19[0-9] Gb/s, in \
+loopback, too"
+says "check FAILED: h0006: PCIe .*; the job does not start"
 is "$(slow 150)" '[["h0006"],["h0006"]]' "... one host carries less"
 like "$(loopback h0006) $(loopback h0005)" '^112 19' "... in loopback, too"
 is "$(port h0006 '[.able_lanes, .now_lanes, .could_lanes, .now_mts]')" \
@@ -71,6 +76,7 @@ emu rate h0006/1 100
 checked "a cable at half" again,rates
 is "$(slow 150)" '[["h0006"],["h0006"]]' "... one host carries less"
 like "$(loopback h0006)" '^19' "... but not in loopback"
+says "pmm: WARN: cable h0006 -- s1-0002/2: 9[0-9] of 19[0-9] Gb/s, loopback 19"
 is "$(jq '[.flows[] | select(.a != .b and (.a == "h0006" or .b == "h0006"))
     | .there_kept + .there_lost] | max' bursts)" 5 "... which is looked at again"
 emu heal all
@@ -78,11 +84,13 @@ emu heal all
 emu rate h0006/1 200:100
 checked "a cable at half in one direction" rates
 is "$(slow 150)" '[["h0006"],[]]' "... one host receives less"
+says "pmm: WARN: cable h0006 -- s1-0002/2: 9[0-9] of 19[0-9] Gb/s received"
 emu heal all
 
 emu order h0006 .5:.95
 checked "a host that is better without relaxed ordering" rates
 is "$(port h0006 .order) $(port h0005 .order)" "2 0" "... which is known of it"
+like "$(<said)" '^pmm: OK' "... and is no fault"
 emu heal all
 
 emu retries h0006/1 .1
@@ -100,6 +108,7 @@ emu heal all
 conf Rates audits
 checked "rates for audits alone" rates
 is "$(<bursts)" "$(jq -n '{left: 1, flows: [], ports: []}')" "... are not measured"
+says "limit: rates were not measured: the site does not allow it here .Rates in pmm.conf."
 checked "... nor does who does not ask hear of it" report
 is "$(<bursts)" null "... or has any"
 conf Rates all

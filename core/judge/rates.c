@@ -192,13 +192,15 @@ static void find_shares (struct rating *r, double (*flat)[2])
 static double median_share (struct rate_port *const *port, size_t n, int way,
                             size_t *of)
 {
-    double *v = xarray (n, sizeof (*v)), median;
+    double *v = xarray (n, sizeof (*v)), median = SHARE_USUAL;
 
     *of = 0;
     for (size_t i = 0; i < n; i++)
         if (port[i]->share[way] > 0)
             v[(*of)++] = port[i]->share[way];
-    median = *of > 0 ? stats_median (v, *of) : SHARE_USUAL;
+    stats_sort (v, *of);
+    if (*of > 0) /* of an even number the upper one: most are more than half */
+        median = v[*of / 2];
     free (v);
     return fmin (median, SHARE_MOST);
 }

@@ -251,6 +251,36 @@ static void test_rows (void)
 }
 
 /* All of a kind at 87 %, and slots below the adapter. */
+/* Two of four carry less, as one of them is slow: that is not most of them. */
+static void test_half_of_kind (void)
+{
+    struct bursts *b = bursts_create ();
+    struct verdict *v;
+    struct scene s;
+
+    scene_open (&s, 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        double bits = i / 2 == 1 ? 112 * GB : 197 * GB;
+        struct burst_way way = { .kept = 2, .best = bits, .worst = bits };
+        struct burst_flow flow = { .a = i, .b = i + 1, .way = { way, way } };
+
+        if (i % 2 == 0)
+            bursts_add_flow (b, &flow);
+        way.best = way.worst = i == 2 ? 112 * GB : 197 * GB;
+        bursts_add_flow (b, &(struct burst_flow){ i, i, 1, { way } });
+        if (i == 2)
+            s.port[i].now = (struct pcie_rate){ 8, 16000 };
+        bursts_add_port (b, &s.port[i]);
+    }
+    v = scene_judge (&s, b);
+    ok (!limit_of (v, FACT_RATE_ALIKE) && only_finding (v)
+            && v->finding[0].suspect[0] == pathset_end_link (s.ps, 2)
+            && v->finding[0].rate_expected_bits > 190 * GB,
+        "half of a kind, slow by one host of a pair, are not most of it");
+    verdict_destroy (v);
+    scene_close (&s);
+}
+
 static void test_kinds (void)
 {
     const struct fact *fact;
@@ -473,6 +503,7 @@ int main (void)
 {
     test_pcie ();
     test_rows ();
+    test_half_of_kind ();
     test_kinds ();
     test_others ();
     test_again ();

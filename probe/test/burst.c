@@ -5,6 +5,7 @@
  */
 #include "config.h"
 #include "probe/burst.h"
+#include "probe/burst_work.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -328,12 +329,66 @@ static void test_scene (const struct scene *what)
     ok (arena_stop (&a), "... the emulator ends well");
 }
 
+/* What a member answers is bounded: a liar spoils its own rates only. */
+static void test_answers (void)
+{
+    enum { WAY = 2, PORT = WAY + 2 * 18 }; /* after a version and no trouble */
+    static const struct {
+        const char *what;
+        size_t at;
+        unsigned int byte;
+        bool fine;
+    } tab[] = {
+        { "as it was", 0, 1, true },
+        { "another version", 0, 2, false },
+        { "a text that goes on", 1, 200, false },
+        { "more bursts than asked for", WAY, 3, false },
+        { "fewer", WAY, 1, true },
+        { "more lost ones", WAY + 1, 1, false },
+        { "a rate beyond any", WAY + 9, 1, false },
+        { "the worst above the best", WAY + 17, 1, false },
+        { "a port beyond any", PORT + 7, 1, false },
+        { "an MTU beyond any", PORT + 11, 1, false },
+        { "a PCIe link beyond any", PORT + 16, 1, false },
+        { "retries beyond any", PORT + 42, 1, false },
+        { "errors beyond any", PORT + 50, 1, false },
+        { "an order that is none", PORT + 51, 77, true },
+    };
+    const struct burst_way way = { .kept = 2, .best = 1e11, .worst = 9e10 };
+    struct burst_task task[2]
+        = { { .bursts = 2, .got = way }, { .bursts = 2, .got = way } };
+    struct burst_work w = { .task = task, .ntasks = 2, .rails = 1 };
+    struct group_blob blob, part;
+    size_t bad = 0;
+
+    w.rail[0].found
+        = (struct burst_port){ .bits = 2e11, .mtu = 4096, .others_bits = NAN };
+    burst_work_pack_found (&w, &blob);
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        uint8_t was = blob.data[tab[i].at];
+
+        blob.data[tab[i].at] = (uint8_t)tab[i].byte;
+        ok (burst_work_take_found (&w, &blob) == tab[i].fine, "an answer: %s",
+            tab[i].what);
+        blob.data[tab[i].at] = was;
+    }
+    for (part = blob; part.len-- > 0;)
+        bad += !burst_work_take_found (&w, &part);
+    ok (bad == blob.len, "no part of an answer is one");
+    ok (burst_work_take_found (&w, &blob) && task[0].got.best == 1e11
+            && task[0].got.worst == 9e10 && isnan (w.rail[0].found.others_bits)
+            && w.rail[0].found.mtu == 4096,
+        "all of it is");
+    free (blob.data);
+}
+
 int main (void)
 {
     shared = mmap (NULL, sizeof (*shared), PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return 1;
+    test_answers ();
     for (size_t i = 0; i < sizeof (scenes) / sizeof (scenes[0]); i++)
         test_scene (&scenes[i]);
     return done_testing ();

@@ -144,6 +144,27 @@ static void test_arguments (void)
     site_clear (&s.site);
 }
 
+static void test_rates (void)
+{
+    static const struct {
+        const char *word;
+        int user, audit; /* may measure rates */
+    } tab[] = { { "Rates=off", 0, 0 },
+                { "rates=audits", 0, 1 },
+                { "Rates=all", 1, 1 } };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        char *word = (char *)tab[i].word;
+        struct settings s;
+
+        ok (settings_read (&s, 1, &word, NULL) == 0
+                && site_allows_rates (&s.site, 0) == tab[i].user
+                && site_allows_rates (&s.site, 1) == tab[i].audit,
+            "%s", word);
+        site_clear (&s.site);
+    }
+}
+
 /* Runs first: nobody has asked for anything. */
 static void test_partitions (void)
 {
@@ -252,6 +273,7 @@ static void test_files (void)
 int main (void)
 {
     ok (options_register (NULL) == 0 && count == 2, "two options");
+    test_rates ();
     test_partitions ();
     test_arguments ();
     test_override ();
