@@ -328,7 +328,9 @@ static void draw_malady (struct day_scene *s)
     s->fault = s->sick = NETWORK_NONE;
     if (s->what->at == AT_HOST) {
         s->sick = (uint32_t)rng_below (&s->rng, s->n);
-        s->slot[s->sick] = s->idle[s->sick] = false;
+        /* where a cable at 80 % is no less than the host needs, nothing shows it */
+        s->slot[s->sick] = s->idle[s->sick] = s->kin[s->sick] = false;
+        s->adapter[s->sick] = fmax (s->adapter[s->sick], .95);
         for (size_t i = 0; i < s->nstores; i++)
             if (arc_link (s->store[i].arc) == pathset_end_link (s->ps, s->sick))
                 s->store[i--] = s->store[--s->nstores];

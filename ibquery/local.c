@@ -221,6 +221,7 @@ static int read_device (int dir, const char *name, struct local_port *v,
                         size_t *n, struct error *err)
 {
     uint64_t guid = read_guid (dir, "node_guid", 0, 19), number;
+    uint64_t image = read_guid (dir, "sys_image_guid", 0, 19);
     struct local_port p, *to;
     struct pcie pcie;
     struct dirent *e;
@@ -240,6 +241,7 @@ static int read_device (int dir, const char *name, struct local_port *v,
             continue;
         p = (struct local_port){ .port = (unsigned)number,
                                  .node_guid = guid,
+                                 .image = image,
                                  .pcie = pcie };
         snprintf (p.device, sizeof (p.device), "%.63s", name);
         read_sysfs_port (fd, &p);

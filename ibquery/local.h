@@ -54,6 +54,8 @@ struct local_port {
     char device[64];   /* "mlx5_0" */
     unsigned int port; /* from 1 */
     uint64_t node_guid, guid; /* of device and port; 0: not known */
+    uint64_t image;    /* of the adapter, which may have several devices: its
+                          SystemImageGUID; 0: not known */
     uint64_t subnet;   /* the prefix of its GID; 0: not known */
     enum local_layer layer;
     unsigned int state;      /* as in PortInfo; 0: not known */

@@ -79,6 +79,7 @@ void pcie_read (int dir, struct pcie *path)
 
     memset (path, 0, sizeof (*path));
     strcpy (lower, find_pcie_device (dir));
+    read_address (dir, lower, path->device);
     for (int i = 0; i < LINKS_MAX; i++) {
         snprintf (upper, sizeof (upper), "%.*s/..", (int)sizeof (upper) - 4,
                   lower);

@@ -29,6 +29,7 @@ struct pcie {
     struct pcie_rate could;     /* ... at which it is able to run */
     char address[PCIE_ADDRESS]; /* of that link's lower end, "0000:3b:00.0";
                                    "": it is the adapter's own */
+    char device[PCIE_ADDRESS];  /* that of the adapter; "": not known */
 };
 
 /* Whether a link runs below what the path is able to. */

@@ -140,6 +140,8 @@ static void take_about (struct ear *ear, const char *node, const char *text)
                 || time > now_s () + CLOCK_OFF_S))
         add_blamed_node (ear, node, false, "the clock is more than %d s off",
                          CLOCK_OFF_S);
+    if (*json_text (all, "pcie"))
+        add_blamed_node (ear, node, false, "%.120s", json_text (all, "pcie"));
     ear->clocks += !strcmp (json_text (all, "clock"), "device");
     json_decref (all);
 }

@@ -195,6 +195,119 @@ static enum doctor_level check_ports (struct doctor *d)
                                   "measured%s", measured, all, left);
 }
 
+/* The PCI function of a device, as "0"; its slot is what stands before. */
+static const char *pci_function (const struct local_port *p)
+{
+    const char *dot = strrchr (p->pcie.device, '.');
+
+    return dot ? dot + 1 : "";
+}
+
+static bool are_in_one_slot (const struct local_port *a,
+                             const struct local_port *b)
+{
+    size_t n = (size_t)(pci_function (a) - a->pcie.device);
+
+    return n > 0 && !strncmp (a->pcie.device, b->pcie.device, n);
+}
+
+/* What the active ports of an adapter carry, and its slots: the functions of a
+ * card with two slots (Socket Direct) have the port together, those of one with
+ * two ports have the slot. Return false if it is not known, or if v[first] is
+ * not the adapter's first.
+ */
+static bool sum_adapter (const struct local_port *v, size_t n, size_t first,
+                         double *ports, double *slots)
+{
+    *ports = *slots = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool port = v[i].state == LOCAL_ACTIVE, slot = true;
+
+        if (i != first && (!v[i].image || v[i].image != v[first].image))
+            continue;
+        if (i < first || !*v[i].pcie.device || !v[i].pcie.able.lanes)
+            return false;
+        for (size_t k = first; k < i; k++)
+            if (v[k].image == v[i].image) {
+                slot &= !are_in_one_slot (&v[k], &v[i]);
+                port &= v[k].port != v[i].port
+                        || strcmp (pci_function (&v[k]), pci_function (&v[i]));
+            }
+        *ports += port ? rates_data_bits (&v[i].rate) : 0;
+        *slots += slot ? pcie_usable (&v[i].pcie.able, PCIE_PAYLOAD) : 0;
+    }
+    return true;
+}
+
+/* Append a device to a list of some. */
+static void add_device (char list[128], const struct local_port *p)
+{
+    size_t len = strlen (list);
+
+    snprintf (list + len, 128 - len, "%s%s", len > 0 ? ", " : "", p->device);
+}
+
+/* Lost lanes are a fault; a slow slot is none, and an idle link may be slow. Of
+ * several adapters the first one's rates are said.
+ */
+static enum doctor_level check_pcie (struct doctor *d)
+{
+    char lost[128] = "", slow[128] = "";
+    const struct pcie *worse = NULL, *slot = NULL;
+    double ports, slots, all = 0, carries = 0;
+    enum doctor_level level;
+    struct local_port *v;
+    size_t n, known = 0;
+
+    if (local_ports (given.sysfs, &v, &n, &d->err) < 0)
+        return say_error (d, DOCTOR_UNKNOWN);
+    for (size_t i = 0; i < n; i++) {
+        const struct pcie *p = &v[i].pcie;
+
+        if (v[i].layer != LAYER_INFINIBAND || !p->now.lanes)
+            continue;
+        known++;
+        if (pcie_is_degraded (p) && p->now.lanes < p->could.lanes
+            && (i == 0 || strcmp (v[i].device, v[i - 1].device))) {
+            worse = worse ? worse : p;
+            add_device (lost, &v[i]);
+        }
+        if (sum_adapter (v, n, i, &ports, &slots) && slots < ports) {
+            if (!slot)
+                carries = slots, all = ports, slot = p;
+            add_device (slow, &v[i]);
+        }
+    }
+    if (worse) {
+        doctor_todo (d, "seat %s of this machine again, and look at its slot "
+                        "and at dmesg", lost);
+        level = say_warn (d, "%s: PCIe runs at %s of %s%s%s", lost,
+                          PCIE_SHOWN (&worse->now), PCIE_SHOWN (&worse->could),
+                          *worse->address ? ", at " : "", worse->address);
+    }
+    else if (slot)
+        level = say_info (d, "%s: its slot allows %s: %.0f of %.0f Gb/s", slow,
+                          PCIE_SHOWN (&slot->able), carries / 1e9, all / 1e9);
+    else if (known > 0)
+        level = say_ok (d, "as fast as both ends of each link allow");
+    else
+        level = say_ok (d, "not known of any adapter on this machine");
+    free (v);
+    return level;
+}
+
+/* A note: what a site with audits could use besides. */
+static enum doctor_level check_rates (struct doctor *d)
+{
+    return strcmp (d->site.rates, "off")
+               ? say_ok (d, "measured by %s", !strcmp (d->site.rates, "all")
+                                                  ? "audits and checks"
+                                                  : "audits")
+               : say_info (d, "audits and checks time small messages, and do "
+                              "not show a cable or PCIe at half its rate: "
+                              "Rates=audits in pmm.conf lets audits measure it");
+}
+
 /* What the snapshot says of the service levels of all cables; a job's own paths
  * may have more choice.
  */
@@ -731,9 +844,11 @@ static const struct doctor_check checks[] = {
     { "audited nodes", DOCTOR_SLURM, check_audited_nodes },
 #endif
     { "verdicts", 0, check_verdicts },
+    { "Rates", 0, check_rates },
     { "service level", 0, check_level },
     { "private LFTs", 0, check_private },
     { "rails", 0, check_rails },
+    { "PCIe", 0, check_pcie },
     { "topology", DOCTOR_SLURM, doctor_topology },
     { "comments", DOCTOR_SLURM, doctor_comments },
     { "Prolog", DOCTOR_SLURM | DOCTOR_JOBS, doctor_hook, "pmm-prolog",
@@ -795,7 +910,10 @@ static const char *next_of (const struct doctor *d, const struct said *said,
     for (size_t i = 0; i < n; i++)
         if (said[i].level == DOCTOR_WARN)
             return said[i].todo;
-    return "nothing: pmm policy explain says what follows from audits";
+    return strcmp (d->site.rates, "off")
+               ? "nothing: pmm policy explain says what follows from audits"
+               : "nothing: pmm policy explain says what follows from audits; "
+                 "to try: Rates=audits in pmm.conf";
 }
 
 /* The worst first, else in the order of the checks. */

@@ -209,6 +209,22 @@ static void add_odd (json_t *odd, const char *what, const struct error *err)
     json_add (odd, json_sprintf ("%s: %.200s", what, err->text));
 }
 
+/* Say of an adapter of this node that its PCIe has lost lanes, if one has. */
+static void put_lost_lanes (char *text, size_t size)
+{
+    struct local_port *v;
+    size_t n;
+
+    if (local_ports (LOCAL_SYSFS, &v, &n, NULL) < 0)
+        return;
+    for (size_t i = 0; i < n && !*text; i++)
+        if (v[i].layer == LAYER_INFINIBAND && pcie_is_degraded (&v[i].pcie)
+            && v[i].pcie.now.lanes < v[i].pcie.could.lanes)
+            snprintf (text, size, "%s: PCIe runs at x%u of x%u", v[i].device,
+                      v[i].pcie.now.lanes, v[i].pcie.could.lanes);
+    free (v);
+}
+
 /* Print "pmm-about 1 {...}", for pmm doctor: a line of less than 1 KB, as Slurm
  * labels no longer ones. Nothing waits for other nodes.
  */
@@ -219,6 +235,7 @@ static void print_about_line (struct step *step)
     struct rlimit lock = { 0 };
     struct timespec now;
     const char *clock = "host";
+    char pcie[128] = "";
     char conf[DIGEST_HEX];
 
     digest_file (step->conf ? step->conf : PMM_CONF_PATH, conf);
@@ -234,17 +251,19 @@ static void print_about_line (struct step *step)
         clock = "device";
     if (step_load (step, &err) < 0)
         add_odd (odd, "Snapshot", &err);
+    put_lost_lanes (pcie, sizeof (pcie));
     getrlimit (RLIMIT_MEMLOCK, &lock);
     clock_gettime (CLOCK_REALTIME, &now);
     all = xcheck (json_pack (
-        "{s:s, s:s, s:s, s:f, s:I, s:i, s:s, s:s, s:o}", "conf", conf,
+        "{s:s, s:s, s:s, s:f, s:I, s:i, s:s, s:s, s:s, s:o}", "conf", conf,
         "host", step->host,
         "release", PACKAGE_VERSION, "time",
         (double)now.tv_sec + (double)now.tv_nsec / 1e9, "memlock",
         lock.rlim_max > INT64_MAX ? (json_int_t)-1
                                   : (json_int_t)lock.rlim_max,
         "ports", step->t ? (int)step->t->rails : 0, "clock", clock,
-        "fabric", step->fabric ? step->fabric->hash : "", "odd", odd));
+        "fabric", step->fabric ? step->fabric->hash : "", "pcie", pcie,
+        "odd", odd));
     fputs ("pmm-about 1 ", stdout);
     json_dumpf (all, stdout, JSON_COMPACT);
     putchar ('\n');

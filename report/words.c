@@ -176,8 +176,12 @@ static enum finding_loopback rate_loopback (const struct finding *x)
 /* Whether it is of a host itself, not of its cable. */
 static bool is_of_host (const struct finding *x)
 {
+    bool cable = x->basis != BASIS_RATE /* is slow, and its host is not */
+                 && (finding_fact (x, FACT_LOOPBACK_FAST)
+                     || finding_fact (x, FACT_LOOPBACK_AS_OTHERS));
+
     return x->kind == FINDING_NODE
-           || (x->kind == FINDING_HOST_END && finding_has_rate (x)
+           || (x->kind == FINDING_HOST_END && finding_has_rate (x) && !cable
                && (finding_fact (x, FACT_RATE_PCIE)
                    || rate_loopback (x) == LOOPBACK_SLOW));
 }
@@ -729,8 +733,13 @@ static char *fact_list (const struct fact *fact, size_t n)
     size_t size;
     FILE *fp = xcheck (open_memstream (&text, &size));
 
-    for (size_t i = 0; i < n; i++)
-        for (const char *s = fact_words[fact[i].kind]; *s; s++) {
+    for (size_t i = 0; i < n; i++) {
+        const char *s = fact_words[fact[i].kind];
+        const char *begin = fact[i].kind == FACT_SAID ? fact[i].name[0] : s;
+
+        if (i > 0 && begin && !strchr (" ,;", *begin))
+            fputs ("; ", fp);
+        for (; *s; s++) {
             const char *end = *s == '{' ? strchr (s, '}') : NULL;
 
             if (end)
@@ -739,6 +748,7 @@ static char *fact_list (const struct fact *fact, size_t n)
                 fputc (*s, fp);
             s = end ? end : s;
         }
+    }
     xcheck (fclose (fp) == 0 ? text : NULL);
     return text_clean (text);
 }

@@ -79,9 +79,9 @@ is "$rc $(probed) $(jq -r '.kind, .status, .sentence' "$home/one.json")" \
     $'0 1 result\nUNKNOWN\none node, one rail' \
     "the result of a job of one node says that there is no cable"
 run user srun --pmm-check=bogus true
-like "$rc $out" '^[1-9].*takes report, require, again or off' "a mode that is none"
+like "$rc $out" '^[1-9].*takes report, require, again, rates .* or off' "a mode that is none"
 run user sbatch --pmm-check=bogus --wrap true
-like "$rc $out" '^[1-9].*takes report, require, again or off' "... for sbatch"
+like "$rc $out" '^[1-9].*takes report, require, again, rates .* or off' "... for sbatch"
 
 run user srun -N1 --pmm-check=require echo task
 is "$rc $(probed) $out" $'0 1 pmm: not checked: one node, one rail\ntask' \
@@ -132,6 +132,9 @@ for export in NONE NIL FOO=1; do
     batch user -N3 --export=$export --pmm-check=require
     is "$rc $(probed) $(grep -c '^script' <<<"$out")" "1 3 0" \
         "--export=$export: require holds" || diag "$out"
+    batch user -N3 --export=$export --pmm-check=require,rates
+    is "$(cat "$acts"/log/*.0 | grep -c -e ' --rates=all') $(probed)" "1 3" \
+        "... and so does rates"
 done
 
 script <<<'srun echo "task of $SLURM_ARRAY_TASK_ID"'

@@ -30,11 +30,11 @@ Srun = $workdir/srun
 Timeout = 50
 X
 
-# check USER OPERAND: with what a job, or a user, may have in the environment
+# check USER OPERAND [OPTION]: with what a job, or a user, may have in the environment
 check ()
 {
     run "$1" env MINE=1 PMM_CHECK="pmm-check 1 $job OK earlier" SLURM_NNODES=1 \
-        "$workdir/bin/pmm" check --conf "$workdir/conf" "$2"
+        "$workdir/bin/pmm" check --conf "$workdir/conf" "${@:2}"
 }
 start () { as_user sbatch --parsable --chdir="$home" -o /dev/null "$@"; }
 running () { [[ $(squeue -h -j "$1" -o %T | sort -u) == RUNNING ]]; }
@@ -109,6 +109,9 @@ for probes in 3 0; do
 done
 check user "$job"
 is "$rc $(probed)" "0 3" "... and keeps none from being made"
+check user "$job" --rates
+is "$rc $(grep -lw -e --rates=all "$acts"/log/*.[0-9] | wc -l) $(probed)" "0 3 3" \
+    "of rates, too"
 
 # pmm why
 why () { pmm why --conf "$workdir/conf" --job "$1" 2>&1; }

@@ -44,8 +44,9 @@ step ()
 }
 
 is "$(jq -r '[.story[].step] | join (" ")' "$demo/demo.json")" \
-    "healthy fail drain comment resume notify metrics page switch-fail \
-switch-fail switch-comment switch-no-drain" "the story has all its steps"
+    "healthy fail drain comment resume notify metrics page \
+pcie-fail pcie-drain pcie-resume \
+switch-fail switch-fail switch-comment switch-no-drain" "the story has all its steps"
 like "$(step healthy)" '^OK ' "a job ends, and its audit finds all well"
 like "$(step fail)" "^FAIL a cable is .* slow: h[0-9]+('| mlx5)" "a host cable is slow: FAIL after a job"
 like "$(step drain)" \
@@ -67,6 +68,12 @@ like "$(step notify)" "^drain: $host was drained: $host .*
 is "$(step metrics)" 'pmm_drains_total{cause="confirmed"} 1' \
     "... Prometheus is"
 like "$(step page)" '^[0-9]+$' "... and there is a page, and that of the site"
+like "$(step pcie-fail)" '^FAIL h[0-9]+: PCIe runs at x8 of x16: .* in loopback, too' \
+    "what small messages do not show: PCIe of another host at half"
+other=$(step pcie-fail | sed "s/^FAIL \(h[0-9]*\).*/\1/")
+like "$(step pcie-drain)" "^drained pmm: $other .*PCIe runs at x8 of x16" \
+    "... drains it, by a second audit"
+like "$(step pcie-resume)" '^idle ' "... and it is resumed when PCIe is whole again"
 like "$(step switch-fail)" '^FAIL .* slow: s[0-9-]+/' \
     "a cable between switches is slow: FAIL"
 like "$(step switch-comment)" '^pmm: audit [0-9]+ FAIL .* kind=link ' \

@@ -181,29 +181,49 @@ int compare_baseline_rates (const void *va, const void *vb)
                             : util_compare (y->audit, x->audit);
 }
 
-/* What arcs carried that were asked for as much as they may be able to: host
- * links, and others that were at least half filled.
+/* What is much to ask of a link: of a host's, nearly as much as port and PCIe are able
+ * to, as partners may be able to less; half of others.
  */
+static double *much_of_links (const struct baseline *b,
+                              const struct bursts *bursts)
+{
+    const struct link_info *link = pathset_network (b->ps)->link;
+    double *much = xarray (b->nlinks, sizeof (*much));
+
+    for (size_t l = 0; l < b->nlinks; l++)
+        much[l] = link[l].rate * (link[l].kind == LINK_HOST ? .9 : .5);
+    for (size_t i = 0; i < bursts->nports; i++) {
+        const struct burst_port *p = &bursts->port[i];
+        uint32_t own = pathset_end_link (b->ps, p->end);
+
+        if (own != NETWORK_NONE)
+            much[own] = fmin (
+                much[own],
+                .9 * fmin (burst_port_bits (p), burst_pcie_bits (&p->able)));
+    }
+    return much;
+}
+
 int baseline_add_bursts (struct baseline *b, const struct bursts *bursts,
                          int64_t audit, struct error *err)
 {
-    const struct link_info *link = pathset_network (b->ps)->link;
     struct carry *c = bursts_carried (bursts, b->ps, err);
+    double *much;
 
     if (!c)
         return -1;
+    much = much_of_links (b, bursts);
     for (uint32_t arc = 0; arc < 2 * b->nlinks; arc++) {
         const struct carry_link *l = &c->link[arc_link (arc)];
         double bits = l->carried[arc % 2], offered = l->offered[arc % 2];
 
-        if (bits <= 0 || offered <= 0
-            || (link[arc_link (arc)].kind == LINK_SWITCH
-                && offered < link[arc_link (arc)].rate / 2))
-            continue;
-        baseline_add_rate (b, &(struct baseline_rate){ audit, arc, (float)bits,
-                                                       (float)offered });
+        if (bits > 0 && offered > 0 && offered >= much[arc_link (arc)])
+            baseline_add_rate (b,
+                               &(struct baseline_rate){ audit, arc, (float)bits,
+                                                        (float)offered });
     }
     carry_destroy (c);
+    free (much);
     if (b->nrates > 0)
         qsort (b->rate, b->nrates, sizeof (*b->rate), compare_baseline_rates);
     return 0;

@@ -18,16 +18,19 @@
 enum {
     KIND_MIN = 4,        /* ports of a kind, for their usual share to count */
     PAYLOAD_LEAST = 128, /* bytes of a PCIe packet */
+    SWITCH_CAUSES = 3,   /* low links of a switch that is low */
     RIVALS_MAX = 2,      /* switch links that are UNKNOWN by name */
 };
 
 #define SHARE_WARN .9  /* of what was expected */
 #define SHARE_OWN .93  /* of its own baseline */
-#define SHARE_ALIKE .1 /* of an earlier run: likewise */
+#define SWITCH_CHANCE .02 /* switches that are so by chance */
+#define SWITCH_LOW .75 /* of a low switch's links are low */
 #define SHARE_SAME .05 /* rates that differ by less are the same */
+#define SHARE_MOSTLY .75 /* of a link's flows that another one explains */
 #define SHARE_USUAL .97
 #define SHARE_MOST 1.1
-#define CHANCE_MOST .02 /* links that others' flows hide so often by chance */
+#define CHANCE_MOST .005 /* links that others' flows hide so often by chance */
 #define OTHERS_LEAST .02 /* others' traffic that is none */
 #define ERROR_LEAST .01
 #define ERROR_MOST .1
@@ -77,9 +80,8 @@ struct rating {
     struct carry *carry;
     const struct baseline *base;
     size_t untold;
-    size_t loaded,
-        rivals; /* switch links: all; those that may be low by others'
-                              traffic */
+    size_t rivals; /* switch links that may be low by others' traffic */
+    bool *blamed;  /* [nlinks] what a host's own signs show */
     bool *told; /* [nlinks] a finding or untold */
 };
 
@@ -190,13 +192,15 @@ static void find_shares (struct rating *r, double (*flat)[2])
 static double median_share (struct rate_port *const *port, size_t n, int way,
                             size_t *of)
 {
-    double *v = xarray (n, sizeof (*v)), median;
+    double *v = xarray (n, sizeof (*v)), median = SHARE_USUAL;
 
     *of = 0;
     for (size_t i = 0; i < n; i++)
         if (port[i]->share[way] > 0)
             v[(*of)++] = port[i]->share[way];
-    median = *of > 0 ? stats_median (v, *of) : SHARE_USUAL;
+    stats_sort (v, *of);
+    if (*of > 0) /* of an even number the upper one: most are more than half */
+        median = v[*of / 2];
     free (v);
     return fmin (median, SHARE_MOST);
 }
@@ -419,6 +423,8 @@ static struct carry *explain_flows (const struct rating *r)
         .rate = r->rate,
         .fair = r->fair,
         .arc_bits = r->full_bits,
+        .most = SHARE_MOSTLY,
+        .blamed = r->blamed,
         .floor = SHARE_OWN,
         .same = SHARE_SAME,
     };
@@ -491,12 +497,32 @@ static bool is_port_below (const struct rating *r, const struct rate_port *x)
            && x->p->bits < SHARE_WARN * r->net->link[x->link].rate;
 }
 
+/* Hosts whose port or loopback is low, or without a loopback their PCIe. */
+static void blame_hosts (struct rating *r)
+{
+    for (size_t i = 0; i < r->nports; i++) {
+        const struct rate_port *x = &r->port[i];
+        double expected = HUGE_VAL;
+
+        for (int way = 0; way < 2; way++)
+            if (x->arc[way] != NETWORK_NONE)
+                expected = fmin (expected, r->full_bits[x->arc[way]]);
+        if (x->link == NETWORK_NONE || expected == HUGE_VAL)
+            continue;
+        r->blamed[x->link]
+            |= is_port_below (r, x)
+               || (x->loopback > 0 ? x->loopback < SHARE_WARN * expected
+                                   : pcie_below (x) < SHARE_WARN * expected);
+    }
+}
+
 struct low_link {
     uint32_t link;
     unsigned int ways;            /* that are low */
     uint32_t arc;                 /* the lowest */
     double rate, expected;        /* of that */
     double share;                 /* with the error, in its favour */
+    bool fails;                   /* some direction, by the baseline */
     const struct rate_port *port; /* of a host link */
     bool pcie, below, loop_slow, loop_fast;
 };
@@ -514,6 +540,7 @@ static struct low_link low_link_of (const struct rating *r, uint32_t link,
 
         if (!(ways >> way & 1) || c->rounds[way] == 0)
             continue;
+        low.fails |= r->own[arc] && share < RATES_FAIL;
         if (share < low.share) {
             low.arc = arc;
             low.rate = c->carried[way];
@@ -560,46 +587,58 @@ static bool is_excused (const struct rating *r, const struct low_link *low)
            && p->others_bits > (low->expected - low->rate) / 2;
 }
 
-/* How many of the newest runs of the baseline, one after the other, saw as little. */
-static size_t runs_alike (const struct rating *r, const struct low_link *low)
+static bool was_low (const struct baseline_rate *b)
 {
-    double nominal = r->net->link[low->link].rate * r->payload
-                     * (double)cables_of (r, low->link);
-    size_t n = 0;
+    return b->bits < SHARE_OWN * b->expected;
+}
+
+/* The share of the other switch links' arcs that were low in a run of the baseline, and
+ * one more.
+ */
+static double low_share (const struct rating *r, int64_t audit, uint32_t but)
+{
+    double n = 1, low = 1;
+
+    for (size_t i = 0; i < r->base->nrates; i++) {
+        const struct baseline_rate *b = &r->base->rate[i];
+        uint32_t link = arc_link (b->arc);
+
+        if (b->audit != audit || link == but
+            || r->net->link[link].kind != LINK_SWITCH)
+            continue;
+        n++;
+        low += was_low (b);
+    }
+    return low / n;
+}
+
+/* Whether it was low in the newest runs of the baseline, too, one after the other,
+ * and others' flows would hardly have been over one link in all of these, as many
+ * links as they were over in each.
+ */
+static bool is_no_traffic (const struct rating *r, const struct low_link *low)
+{
+    double chance = (double)r->rivals;
 
     for (size_t i = 0; r->base && i < r->base->nrates; i++) {
         const struct baseline_rate *b = &r->base->rate[i];
 
-        if (b->arc != low->arc)
-            continue;
-        if (fabs (low->rate - b->bits / b->expected * nominal)
-            > SHARE_ALIKE * low->rate)
+        if (b->arc != low->arc || b->expected < SHARE_WARN * low->expected)
+            continue; /* too little was asked of it to tell */
+        if (b->bits >= SHARE_OWN * low->expected)
             break;
-        n++;
+        chance *= low_share (r, b->audit, low->link);
     }
-    return n;
-}
-
-/* Whether others' flows, which fill as many links as are low now, would hardly have
- * filled one of them in each of these runs, and now.
- */
-static bool is_no_traffic (const struct rating *r, const struct low_link *low)
-{
-    double runs = 1 + (double)runs_alike (r, low);
-
-    return runs > 1
-           && (double)r->loaded
-                      * pow ((double)r->rivals / (double)r->loaded, runs)
-                  < CHANCE_MOST;
+    return chance < CHANCE_MOST;
 }
 
 static enum verdict_status level_of (const struct rating *r,
                                      const struct low_link *low, bool alone)
 {
     bool says = low->pcie || low->below;
-    enum verdict_status level
-        = low->share < RATES_FAIL && (r->own[low->arc] || says) ? VERDICT_FAIL
-                                                                : VERDICT_WARN;
+    enum verdict_status level = low->fails || (says && low->share < RATES_FAIL)
+                                    ? VERDICT_FAIL
+                                    : VERDICT_WARN;
 
     if (low->port && alone) {
         /* nobody counted others' traffic, and nothing of the host shows it */
@@ -740,8 +779,11 @@ static void judge_low_links (struct rating *r, const struct carry_finding *c,
     struct finding *f;
     enum verdict_status level;
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         low[i] = low_link_of (r, c->link[i], c->ways[i]);
+        if (r->told[c->link[i]])
+            goto done;
+    }
     qsort (low, n, sizeof (*low), compare_low_links);
     if (low[0].pcie || low[0].below || low[0].loop_slow)
         n = 1;
@@ -782,6 +824,103 @@ static void judge_low_links (struct rating *r, const struct carry_finding *c,
 done:
     free (low);
     free (link);
+}
+
+/* The explanations that a link of a switch is in, and of its links that were asked to
+ * carry much how many carried less.
+ */
+struct switch_load {
+    size_t causes, loaded, low;
+    uint32_t arc; /* the lowest */
+    double share;
+};
+
+static void load_switch (const struct rating *r, struct switch_load *load,
+                         uint32_t link)
+{
+    const struct carry_link *c = &r->carry->link[link];
+    bool loaded = false, is = false;
+
+    for (uint32_t way = 0; way < 2; way++) {
+        double bits = r->full_bits[2 * link + way];
+        double asked = fmin (c->asked[way], bits);
+
+        if (c->rounds[way] == 0 || asked < RATES_LOADED * bits)
+            continue;
+        loaded = true;
+        is |= c->carried[way] < SHARE_WARN * asked;
+        if (c->carried[way] / asked < load->share) {
+            load->share = c->carried[way] / asked;
+            load->arc = 2 * link + way;
+        }
+    }
+    load->loaded += loaded;
+    load->low += is;
+}
+
+static void add_switch (struct rating *r, uint32_t sw,
+                        const struct switch_load *load)
+{
+    struct low_link low = low_link_of (r, arc_link (load->arc), 3);
+    struct finding *f = verdict_add (r->v, VERDICT_WARN, BASIS_RATE);
+
+    for (uint32_t l = 0; l < r->net->nlinks; l++) {
+        const uint32_t *end = r->net->link[l].end;
+
+        if ((end[0] != sw && end[1] != sw)
+            || r->carry->link[l].rounds[0] + r->carry->link[l].rounds[1] == 0)
+            continue;
+        add_rate_suspect (r, f, l);
+        r->told[l] = true;
+    }
+    f->kind = FINDING_SWITCH;
+    verdict_add_number (r->v, &f->sw, &f->nsw, sw);
+    low.port = NULL;
+    add_rate_facts (r, f, &low, false);
+}
+
+/* Whether so many of a switch's links are low by chance, as often as others are, at
+ * one of n switches.
+ */
+static bool is_by_chance (const struct switch_load *load,
+                          const struct switch_load *all, size_t n)
+{
+    double share = (1. + (double)(all->low - load->low))
+                   / (1. + (double)(all->loaded - load->loaded));
+
+    return (double)n * pow (2, (double)load->loaded)
+               * pow (share, (double)load->low)
+           >= SWITCH_CHANCE;
+}
+
+/* A switch most of whose links are low, each by itself, is one finding. */
+static void judge_switches (struct rating *r)
+{
+    size_t n = r->net->nswitches;
+    struct switch_load *load = xcalloc (n, sizeof (*load));
+    struct switch_load all = { .share = HUGE_VAL };
+
+    for (size_t k = 0; k < n; k++)
+        load[k].share = HUGE_VAL;
+    for (uint32_t l = 0; l < r->net->nlinks; l++) {
+        load_switch (r, &all, l);
+        for (int k = 0; k < 2; k++)
+            if (r->net->link[l].end[k] != NETWORK_NONE)
+                load_switch (r, &load[r->net->link[l].end[k]], l);
+    }
+    for (size_t i = 0; i < r->carry->nfindings; i++) {
+        const struct carry_finding *c = &r->carry->finding[i];
+
+        for (int k = 0; k < 2; k++)
+            if (r->net->link[c->link[0]].end[k] != NETWORK_NONE)
+                load[r->net->link[c->link[0]].end[k]].causes++;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        if (load[k].causes >= SWITCH_CAUSES
+            && (double)load[k].low >= SWITCH_LOW * (double)load[k].loaded
+            && !is_by_chance (&load[k], &all, n))
+            add_switch (r, k, &load[k]);
+    free (load);
 }
 
 /* Links all of whose bursts were lost. */
@@ -895,7 +1034,7 @@ static void judge_flows (struct rating *r)
     double fill;
     size_t all, few = count_filled (r, &fill, &all);
 
-    r->loaded = all > 0 ? all : 1;
+    judge_switches (r);
     for (int count = 1; count >= 0; count--)
         for (size_t i = 0; i < r->carry->nfindings; i++)
             judge_low_links (r, &r->carry->finding[i], count);
@@ -947,6 +1086,7 @@ static int rate_links (struct rating *r, struct error *err)
         goto done;
     set_rates (r, flat);
     find_error (r);
+    blame_hosts (r);
     r->carry = explain_flows (r);
     limit_kinds (r);
     judge_flows (r);
@@ -973,12 +1113,17 @@ int judge_rates (struct verdict *v, const struct pathset *ps,
         .before = xcalloc (narcs, sizeof (*r.before)),
         .own = xcalloc (narcs, sizeof (*r.own)),
         .doubt = xcalloc (narcs, sizeof (*r.doubt)),
+        .blamed = xcalloc (pathset_network (ps)->nlinks, sizeof (*r.blamed)),
         .told = xcalloc (narcs, sizeof (*r.told)),
     };
     int rc = 0;
 
     limit_left (&r);
-    if (b->nflows > 0)
+    for (size_t i = 0; i < b->nports && rc == 0; i++)
+        if (b->port[i].end >= pathset_size (ps))
+            rc = error_input (err, "endpoint %u is not in the plan",
+                              (unsigned int)b->port[i].end);
+    if (rc == 0 && b->nflows > 0)
         rc = rate_links (&r, err);
     carry_destroy (r.carry);
     flows_clear (&r.flows);
@@ -989,6 +1134,7 @@ int judge_rates (struct verdict *v, const struct pathset *ps,
     free (r.before);
     free (r.own);
     free (r.doubt);
+    free (r.blamed);
     free (r.told);
     free (r.way);
     free (r.rate);

@@ -27,12 +27,16 @@
  *   nothing  (a limit counts them) if the port counted others' traffic of half of
  *            what lacks, or the judge's options name the link as busy
  *   UNKNOWN  a switch link, as others' flows that never pause look the same. WARN if
- *            the newest runs of the baseline, one after the other, saw as little,
- *            within 10 %, and so many that chance hardly explains it: of n switch
- *            links k are low now, and in r runs n (k / n)^r < .02. Counters that
- *            show lanes, speed or errors decide it, too (corroborate). Above 75 %,
- *            or if more than two are low, only a limit counts those that would be
- *            UNKNOWN, and the list of rates has them
+ *            it was low in the newest runs of the baseline, too, one after the other,
+ *            and by chance less than .005 links would be: as many as are low now,
+ *            times the share of switch links that were low in each of these runs.
+ *            Counters that show lanes, speed or errors decide it, too (corroborate).
+ *            Above 75 %, or if more than two are low, only a limit counts those that
+ *            would be UNKNOWN, and the list of rates has them
+ *
+ * A switch is one finding, a WARN, and no link of it, if three quarters of its links are low,
+ * at least three of them explain flows of their own, and so many are by chance at less
+ * than .02 switches, if links are low as often as those of others are.
  *
  * If most ports of a kind are below 90 %, a limit says so, and they are compared
  * with that. A slot below its adapter is a limit, too.

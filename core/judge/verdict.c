@@ -46,6 +46,8 @@ static const struct {
     { FACT_RATE_LOOPBACK, "loopback rate" },
     { FACT_RATE_PCIE, "pcie" },
     { FACT_RATE_STRICT, "strict order" },
+    { FACT_LOOPBACK_FAST, "loopback fast" },
+    { FACT_LOOPBACK_AS_OTHERS, "loopback as others" },
 };
 
 const char *fact_kept_name (enum fact_kind kind)
@@ -159,7 +161,7 @@ bool finding_keeps_facts (const struct finding *f)
     while (i < f->nfacts && (f->fact[i].kind == FACT_SAID
                              || !fact_kept_name (f->fact[i].kind)))
         i++;
-    return i < f->nfacts;
+    return finding_has_rate (f) && i < f->nfacts;
 }
 
 bool verdict_add_number (struct verdict *v, uint32_t **list, size_t *n,

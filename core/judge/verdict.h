@@ -274,8 +274,8 @@ void finding_add_host (struct verdict *v, struct finding *f, const char *host);
 /* The first of a finding's facts of this kind; NULL: there is none. */
 const struct fact *finding_fact (const struct finding *f, enum fact_kind kind);
 
-/* Whether a file or the ledger keeps its facts as they are: one of them at least is
- * to be kept.
+/* Whether a file or the ledger keeps its facts as they are: it has a rate, and one
+ * of them at least is to be kept.
  */
 bool finding_keeps_facts (const struct finding *f);
 

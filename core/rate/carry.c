@@ -507,12 +507,13 @@ static void find_suspects (struct judging *w, const struct csr *arcs,
     }
 }
 
-/* The link that explains the most flows; on a tie a host's, then the one that
+/* The link that explains the most flows, if none is blamed; on a tie a host's, then the one that
  * carried the smallest share of its rate.
  */
 static uint32_t best_link (struct judging *w)
 {
     const struct link_info *info = w->net->link;
+    const bool *blamed = w->of->blamed;
     uint32_t best = 0;
     double least = HUGE_VAL;
 
@@ -526,10 +527,14 @@ static uint32_t best_link (struct judging *w)
             = fmax (c->carried[0], c->carried[1])
               / fmax (w->of->arc_bits[2 * l], w->of->arc_bits[2 * l + 1]);
 
-        if (i == 0 || w->explains[l] > w->explains[best]
-            || (w->explains[l] == w->explains[best]
-                && (info[l].kind != info[best].kind ? info[l].kind == LINK_HOST
-                                                    : part < least))) {
+        int order = blamed ? blamed[l] - blamed[best] : 0;
+
+        if (order == 0 && w->explains[l] != w->explains[best])
+            order = w->explains[l] > w->explains[best] ? 1 : -1;
+        if (order == 0)
+            order
+                = (info[l].kind == LINK_HOST) - (info[best].kind == LINK_HOST);
+        if (i == 0 || order > 0 || (order == 0 && part < least)) {
             best = l;
             least = part;
         }
@@ -546,7 +551,7 @@ static void add_carry_finding (struct judging *w, uint32_t link)
     struct carry_finding *f = &out->finding[out->nfindings++];
     size_t *common = xcalloc (out->nlinks, sizeof (*common));
     uint8_t *ways = xcalloc (out->nlinks, 1);
-    size_t kept = 0;
+    size_t kept = 0, others = 0; /* flows that another link explains, too */
 
     *f = (struct carry_finding){ .flows = w->explains[link] };
     for (size_t i = 0, from; i < w->nsuspects;) {
@@ -555,6 +560,7 @@ static void add_carry_finding (struct judging *w, uint32_t link)
 
         for (from = i; i < w->nsuspects && w->suspect[i].flow == flow; i++)
             has = has || w->suspect[i].link == link;
+        others += has && i - from > 1;
         if (has)
             f->share += w->of->rate[flow] / w->of->fair[flow];
         for (size_t k = from; k < i; k++)
@@ -568,7 +574,9 @@ static void add_carry_finding (struct judging *w, uint32_t link)
     w->nsuspects = kept;
     f->share /= f->flows;
     for (size_t l = 0; l < out->nlinks; l++)
-        if (common[l] == f->flows && w->explains[l] == f->flows) {
+        if ((common[l] == f->flows && w->explains[l] == f->flows)
+            || (others == f->flows && ways[link] != 3
+                && (double)common[l] >= w->of->most * (double)f->flows)) {
             f->link = xgrow (f->link, f->nlinks, sizeof (*f->link));
             f->ways = xgrow (f->ways, f->nlinks, sizeof (*f->ways));
             f->ways[f->nlinks] = ways[l];
@@ -653,7 +661,8 @@ struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
     double *arc_bits = xarray (2 * net->nlinks, sizeof (*arc_bits)), usual;
     struct carry *out = NULL;
     struct flows f;
-    struct carry_flows of = { &f, rate, fair, arc_bits, .same = much };
+    struct carry_flows of
+        = { &f, rate, fair, arc_bits, .same = much, .most = HUGE_VAL };
 
     for (size_t x = 0; x < 2 * net->nlinks; x++)
         arc_bits[x] = nominal[x / 2];
@@ -676,37 +685,64 @@ struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
     return out;
 }
 
+/* Sum up what was offered to links, of flows that should get these rates. */
+static struct carry *carry_of_ways (const struct network *net,
+                                    const struct flows *flows,
+                                    const struct bursts *b,
+                                    const struct flow_way *way, size_t n,
+                                    double (*flat)[2])
+{
+    double *rate = xarray (n, sizeof (*rate)),
+           *fair = xarray (n, sizeof (*fair));
+    struct carry *out;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct burst_way *w = &b->flow[way[i].flow].way[way[i].way];
+
+        fair[i] = flat[way[i].flow][way[i].way];
+        if (w->kept == 0 || fair[i] == HUGE_VAL)
+            fair[i] = NAN;
+        rate[i] = isnan (fair[i]) ? NAN : w->best;
+    }
+    out = carry_explain (net, &(struct carry_flows){ flows, rate, fair, NULL, 0,
+                                                     0, HUGE_VAL, NULL });
+    free (rate);
+    free (fair);
+    return out;
+}
+
 struct carry *bursts_carried (const struct bursts *b, const struct pathset *ps,
                               struct error *err)
 {
     const struct network *net = pathset_network (ps);
+    const struct bursts alone = { .flow = b->flow, .nflows = b->nflows };
     double (*flat)[2] = xarray (b->nflows, sizeof (*flat));
-    struct carry_flows of = { 0 };
-    struct carry *out = NULL;
+    double *arc_bits = xarray (2 * net->nlinks, sizeof (*arc_bits));
+    struct carry *out = NULL, *by_hosts = NULL;
     struct flow_way *way = NULL;
     struct flows flows = { 0 };
     size_t n;
 
     if (bursts_expected (b, ps, NULL, flat, err) == 0
-        && flows_of_bursts (&flows, &way, &n, ps, b, err) == 0) {
-        double *rate = xarray (n, sizeof (*rate));
-        double *fair = xarray (n, sizeof (*fair));
-
-        for (size_t i = 0; i < n; i++) {
-            const struct burst_way *w = &b->flow[way[i].flow].way[way[i].way];
-
-            fair[i] = flat[way[i].flow][way[i].way];
-            if (w->kept == 0 || fair[i] == HUGE_VAL)
-                fair[i] = NAN;
-            rate[i] = isnan (fair[i]) ? NAN : w->best;
-        }
-        of = (struct carry_flows){ &flows, rate, fair, NULL, 0, 0 };
-        out = carry_explain (net, &of);
-        free (rate);
-        free (fair);
+        && flows_of_bursts (&flows, &way, &n, ps, b, err) == 0)
+        out = carry_of_ways (net, &flows, b, way, n, flat);
+    for (size_t x = 0; out && x < 2 * net->nlinks; x++)
+        arc_bits[x] = net->link[x / 2].kind == LINK_HOST
+                          ? out->link[x / 2].carried[x % 2]
+                          : net->link[x / 2].rate;
+    if (out && bursts_expected (&alone, ps, arc_bits, flat, err) == 0)
+        by_hosts = carry_of_ways (net, &flows, b, way, n, flat);
+    for (size_t l = 0; by_hosts && l < net->nlinks; l++)
+        if (net->link[l].kind == LINK_SWITCH)
+            out->link[l] = by_hosts->link[l];
+    if (!by_hosts) {
+        carry_destroy (out);
+        out = NULL;
     }
+    carry_destroy (by_hosts);
     flows_clear (&flows);
     free (way);
     free (flat);
+    free (arc_bits);
     return out;
 }

@@ -14,6 +14,7 @@
 #ifndef CORE_CARRY_H
 #define CORE_CARRY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -78,8 +79,9 @@ int flows_of_bursts (struct flows *f, struct flow_way **way, size_t *n,
                      const struct pathset *ps, const struct bursts *b,
                      struct error *err);
 
-/* What each link carried of bursts, and what was offered, by nominal rates of links,
- * ports and PCIe paths, as of carry_explain; NULL with err.
+/* What each link carried of bursts, and what was offered, as of carry_explain: to host
+ * links by nominal rates of links, ports and PCIe paths; to others by what their
+ * hosts did carry, at most. NULL with err.
  */
 struct carry *bursts_carried (const struct bursts *b, const struct pathset *ps,
                               struct error *err);
@@ -132,6 +134,11 @@ struct carry_flows {
                                   measured */
     const double *arc_bits; /* [2 * nlinks] of each arc; HUGE_VAL: not known */
     double floor, same;
+    double most; /* if others explain all flows of a link in one direction, too,
+                    one that explains this share of them is a suspect beside it;
+                    HUGE_VAL: none is */
+    const bool *blamed; /* [nlinks] these come first: other signs show that they
+                           are slow; NULL: none */
 };
 struct carry *carry_explain (const struct network *net,
                              const struct carry_flows *of);

@@ -251,6 +251,36 @@ static void test_rows (void)
 }
 
 /* All of a kind at 87 %, and slots below the adapter. */
+/* Two of four carry less, as one of them is slow: that is not most of them. */
+static void test_half_of_kind (void)
+{
+    struct bursts *b = bursts_create ();
+    struct verdict *v;
+    struct scene s;
+
+    scene_open (&s, 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        double bits = i / 2 == 1 ? 112 * GB : 197 * GB;
+        struct burst_way way = { .kept = 2, .best = bits, .worst = bits };
+        struct burst_flow flow = { .a = i, .b = i + 1, .way = { way, way } };
+
+        if (i % 2 == 0)
+            bursts_add_flow (b, &flow);
+        way.best = way.worst = i == 2 ? 112 * GB : 197 * GB;
+        bursts_add_flow (b, &(struct burst_flow){ i, i, 1, { way } });
+        if (i == 2)
+            s.port[i].now = (struct pcie_rate){ 8, 16000 };
+        bursts_add_port (b, &s.port[i]);
+    }
+    v = scene_judge (&s, b);
+    ok (!limit_of (v, FACT_RATE_ALIKE) && only_finding (v)
+            && v->finding[0].suspect[0] == pathset_end_link (s.ps, 2)
+            && v->finding[0].rate_expected_bits > 190 * GB,
+        "half of a kind, slow by one host of a pair, are not most of it");
+    verdict_destroy (v);
+    scene_close (&s);
+}
+
 static void test_kinds (void)
 {
     const struct fact *fact;
@@ -311,6 +341,80 @@ static void test_others (void)
         "%zu "
         "FAIL)",
         found, failed);
+}
+
+/* A run for the baseline, of this audit. */
+static struct samples *scene_run (struct scene *s)
+{
+    struct samples *run = samples_create ();
+
+    run->bursts = scene_bursts (s);
+    return run;
+}
+
+/* A switch link that was low in two runs before, too, is a WARN; unless others' flows
+ * were over many links then.
+ */
+static void test_again (void)
+{
+    for (int busy = 0; busy < 2; busy++) {
+        struct samples *run[3];
+        const struct finding *f;
+        struct verdict *v;
+        struct scene s;
+        uint32_t arc;
+        struct error err;
+
+        scene_open (&s, 0);
+        arc = 2 * (uint32_t)(s.t->n + 5);
+        s.base = baseline_create (pathset_on (s.ps, &s.t->net, &err));
+        run[0] = scene_run (&s);
+        s.arc_bits[arc] = s.arc_bits[arc + 1] = 120 * GB;
+        for (size_t i = 0; i < OTHERS_MAX; i++)
+            s.other[i] = (struct traffic_flow){
+                2 * (uint32_t)(s.t->n + 8 + 2 * i) + 1,
+                190 * GB,
+                0,
+            };
+        s.traffic.nothers = busy ? OTHERS_MAX : 0;
+        run[1] = scene_run (&s);
+        run[2] = scene_run (&s);
+        s.traffic.nothers = 0;
+        for (int k = 2; k >= 0; k--)
+            if (baseline_add (s.base, run[k], k + 1, &err) < 0)
+                abort ();
+        v = scene_judge (&s, scene_bursts (&s));
+        f = only_finding (v);
+        ok (f && f->suspect[0] == arc_link (arc)
+                && f->level == (busy ? VERDICT_UNKNOWN : VERDICT_WARN),
+            "a switch link that was low before: %s",
+            busy ? "UNKNOWN, as many were" : "WARN");
+        verdict_destroy (v);
+        for (int k = 0; k < 3; k++)
+            samples_destroy (run[k]);
+        scene_close (&s);
+    }
+}
+
+static void test_switch (void)
+{
+    const struct finding *f;
+    struct verdict *v;
+    struct scene s;
+
+    scene_open (&s, 0);
+    scene_baseline (&s);
+    for (uint32_t l = 0; l < s.t->net.nlinks; l++)
+        for (int k = 0; k < 2; k++)
+            if (s.t->info[l].end[k] == 2)
+                s.arc_bits[2 * l] = s.arc_bits[2 * l + 1] = 119 * GB;
+    v = scene_judge (&s, scene_bursts (&s));
+    f = only_finding (v);
+    ok (f && f->kind == FINDING_SWITCH && f->nsw == 1 && f->sw[0] == 2
+            && f->level == VERDICT_WARN && f->nsuspects == 8,
+        "all links of a switch at 60 %% are one finding, of the switch");
+    verdict_destroy (v);
+    scene_close (&s);
 }
 
 /* What latencies found before is one finding with it. */
@@ -399,8 +503,11 @@ int main (void)
 {
     test_pcie ();
     test_rows ();
+    test_half_of_kind ();
     test_kinds ();
     test_others ();
+    test_again ();
+    test_switch ();
     test_same_cause ();
     test_list ();
     test_left ();

@@ -207,8 +207,9 @@ static bool move_finding (struct wrong *w, struct verdict *v)
     if (!x || x->basis == BASIS_TRAFFIC || x->nsuspects == 0)
         return false;
     for (size_t i = 0; i < x->nfacts; i++)
-        for (int k = 0; k < FACT_NAMES && x->fact[i].name[k]; k++) {
-            char *plain = page_plain (x->fact[i].name[k]);
+        for (int k = 0; k < FACT_NAMES; k++) {
+            const char *name = x->fact[i].name[k];
+            char *plain = name ? page_plain (name) : NULL;
 
             x->fact[i].name[k] = pool_strdup (v->pool, plain);
             free (plain);

@@ -270,13 +270,16 @@ static char **read_measured_ends (const struct rtt_reader *r, int64_t from,
     return name;
 }
 
-/* what links carried, but those suspected then */
+/* what links carried, but those suspected then; those that were UNKNOWN are in it, as
+ * the judge asks how often in a row they were low
+ */
 static const char carried[]
     = "SELECT r.audit, r.link, r.way, r.bits, r.offered FROM audit a JOIN rate r"
       " ON r.audit = a.id WHERE a.epoch = ?1 AND a.id BETWEEN ?2 AND ?3"
       " AND r.bits > 0 AND r.offered > 0 AND " DB_SOUND ("a")
       " AND NOT EXISTS (SELECT 1 FROM suspect s JOIN finding f"
       " ON f.audit = s.audit AND f.seq = s.finding AND f.basis <> ?4"
+      " AND f.level <> 'UNKNOWN'"
       " WHERE s.audit = r.audit AND s.link = r.link) ORDER BY a.id DESC";
 
 /* Add it for these audits, but links that were rebased since. */

@@ -258,6 +258,22 @@ static void test_rates (void)
         "+1003 ns (+-14) over an expected 431 ns, slower than in the baseline; "
         "98 of an expected 197 Gb/s");
 
+    facts[0].kind = FACT_LOOPBACK_FAST;
+    both.fact = facts;
+    both.nfacts = 3;
+    is (words_finding (&both, f),
+        "a cable is 1.0 us slow: h0003's; PCIe runs at Gen3 x16 of Gen4 x16: 98 "
+        "of 197 Gb/s, in loopback, too");
+    facts[0].kind = FACT_SWITCH_TOO;
+    is (words_finding (&both, f),
+        "h0003 itself is 1.0 us slow, not its cable; PCIe runs at Gen3 x16 of "
+        "Gen4 x16: 98 of 197 Gb/s, in loopback, too");
+    both.fact = (struct fact[]){ because, { FACT_SWITCH_TOO },
+                                 { FACT_RATE, .n = { 1, 98.3e9, 197e9 } } };
+    is (words_why (&both), "because; a slow switch is as likely; 1 flow across "
+                           "it carried 98 of 197 Gb/s");
+    facts[0].kind = FACT_RATE;
+
     x.nfacts = 1;
     facts[0].name[0] = "s1-0001";
     x.kind = FINDING_SWITCH_LINK;
