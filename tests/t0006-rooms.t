@@ -75,37 +75,37 @@ most="
     compare/pattern 919
     compare/series 2339
     compare/throughput 716
-    core/baseline 2400
+    core/baseline 2224
     core/check 678
-    core/judge 9771
+    core/judge 9526
     core/linear 3343
     core/paths 1531
     core/plan 4177
-    core/rate 3870
-    core/samples 3100
+    core/rate 3652
+    core/samples 2900
     core/solve 1610
-    ibquery 6548
+    ibquery 6555
     ibquery/compare 1479
     ibquery/export 1344
     ibquery/import 3255
     ibquery/links 4103
     ibquery/model 1236
     ibquery/read 4095
-    pmm 7356
+    pmm 7329
     pmm/fabric 1915
-    probe 12316
+    probe 11748
     prolog 91
-    prolog/act 1122
-    prolog/audit 4420
-    prolog/ledger 4790
-    prolog/node 1427
-    prolog/policy 2516
-    prolog/serve 5260
+    prolog/act 1042
+    prolog/audit 4223
+    prolog/ledger 4672
+    prolog/node 1367
+    prolog/policy 2366
+    prolog/serve 5060
     prolog/slurm 1464
-    report 3435
-    report/page 1152
+    report 3245
+    report/page 952
     spank 1723
-    util 6122
+    util 6022
     verb 1057
 "
 is "$(find $rooms -mindepth 1 \( -name '*.c' -o -name '*.h' \) ! -path '*/test/*' \
