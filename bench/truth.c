@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/need.h"
+#include "tests/emu/background.h"
 #include "tests/emu/model.h"
 #include "util/alloc.h"
 
@@ -353,7 +354,9 @@ void truth_begin (struct truth *t, const struct condition *c,
 
 void truth_no_flows (struct truth *t)
 {
+    background_destroy (t->background);
     model_destroy (t->others);
+    t->background = NULL;
     t->others = NULL;
 }
 
@@ -381,6 +384,7 @@ void truth_flows (struct truth *t, const struct pathset *job)
             die (&err);
         n--;
     }
+    t->background = background_create (t->others, 1, 0);
 }
 
 /* A measurement, in progress. */
@@ -391,13 +395,13 @@ struct course {
 };
 
 /* The wait for others' flows, as the emulator has it. */
-static double wait_for_flows (const struct emu_model *m,
+static double wait_for_flows (const struct truth *t,
                               const struct simulated *trip, struct rng *rng)
 {
     int64_t ns = 0;
 
     for (int i = 0; i < trip->narcs; i++)
-        ns += model_background (m,
+        ns += model_background (t->others, background_arcs (t->background),
                                 i == 0 || i == trip->there ? NULL
                                                            : &trip->arc[i - 1],
                                 trip->arc[i], rng);
@@ -438,7 +442,7 @@ static double more_ns (void *arg, const struct simulated *trip,
 
     course->trips++;
     if (t->others)
-        ns += wait_for_flows (t->others, trip, rng);
+        ns += wait_for_flows (t, trip, rng);
     if (!t->now)
         return ns;
     if (t->now->change == CHANGE_STAGE && time >= 1)

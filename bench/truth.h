@@ -99,6 +99,7 @@ struct truth {
     double *arc;      /* [2 * nlinks] what each direction takes more */
     double *loopback; /* [nendpoints] */
     struct emu_model *others; /* their flows; NULL: none */
+    struct background *background; /* as that has it; NULL */
     uint32_t past;   /* cable that was slow before; NETWORK_NONE: none */
     uint32_t ailing; /* link; NETWORK_NONE: none */
     const struct condition *now; /* what has begun; NULL: nothing has */

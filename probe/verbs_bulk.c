@@ -844,7 +844,8 @@ void verbs_bulk_run (struct verbs_bulk *const *b, struct transport_burst *burst,
         for (size_t i = 0; i < n; i++) {
             if (f[i].failed)
                 continue;
-            came |= take_sends (&f[i]) | take_messages (&f[i]);
+            came |= take_sends (&f[i]);
+            came |= take_messages (&f[i]);
             all &= f[i].failed || f[i].sends + f[i].receives == 0;
         }
         if (all || late)

@@ -83,7 +83,8 @@ pmm_[a-z]+_-(f|-hosts|-pairs|-signs|-html|-check) names an option
 pmm_fabric_accept_LINK_--off is one of docs/fabric.md, where something is accepted
 pmm_fabric_accept_h0007_.* is of a host that lacks rails: t0241
 pmm-probe_--output names an option
-srun_(-N1_)?--(pmm-check|mpi=pmix|distribution=arbitrary|exclude=h0030) names an option
+pmm_check_--rates names an option
+srun_(-N1_)?--(pmm-check(=[a-z,]+)?|mpi=pmix|distribution=arbitrary|exclude=h0030) names an option
 srun_--jobid=JOB_.* is a part of a step that the plugin starts: t0500
 .*/dev/infiniband.* needs an RDMA device: t0710
 END

@@ -67,8 +67,7 @@ struct rating {
     double top;       /* the greatest usual share */
     double payload;   /* share of the wire's data that is payload */
     double *arc_bits; /* [2 * nlinks] what to expect, of one cable */
-    double *
-        full_bits; /* the same of all cables of a bundle; HUGE_VAL: not known */
+    double *full_bits; /* the same of all cables of a bundle; HUGE_VAL: not known */
     double *before; /* [2 * nlinks] share of nominal in the baseline; 0 */
     bool *own;      /* [2 * nlinks] expected by that */
     double *doubt;  /* [2 * nlinks] */
