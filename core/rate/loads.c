@@ -473,7 +473,8 @@ static int add_repeats (struct second_look *s, struct plan *plan,
     struct map number = { 0 };
     int rc = note_covered (s, plan, err);
 
-    memcpy (first, p, n * sizeof (*first));
+    for (size_t i = 0; i < n; i++)
+        first[i] = p[i];
     for (size_t i = 0; i < n && alone > 1; i++)
         plan_add (plan, rounds + i % alone, first[i].a, first[i].b);
     from = plan_rounds (plan);
