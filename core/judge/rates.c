@@ -22,7 +22,6 @@ enum {
     RIVALS_MAX = 2,      /* switch links that are UNKNOWN by name */
 };
 
-#define SHARE_WARN .9  /* of what was expected */
 #define SHARE_OWN .93  /* of its own baseline */
 #define SWITCH_CHANCE .02 /* switches that are so by chance */
 #define SWITCH_LOW .75 /* of a low switch's links are low */
@@ -180,9 +179,9 @@ static void find_shares (struct rating *r, double (*flat)[2])
             double share = f->way[w].best / flat[i][w];
 
             /* what the partner limits tells nothing of this port */
-            if (flat[i][w] >= SHARE_WARN * from->nominal)
+            if (flat[i][w] >= RATES_WARN * from->nominal)
                 from->share[0] = fmax (from->share[0], share);
-            if (flat[i][w] >= SHARE_WARN * to->nominal)
+            if (flat[i][w] >= RATES_WARN * to->nominal)
                 to->share[1] = fmax (to->share[1], share);
         }
     }
@@ -262,7 +261,7 @@ static void limit_kinds (struct rating *r)
         if (first->p && first->p->able.lanes > 0)
             snprintf (name, sizeof (name), "ports in slots of %s",
                       PCIE_SHOWN (&first->p->able));
-        if (k->known[way] && k->usual[way] < SHARE_WARN * (1 - first->doubt))
+        if (k->known[way] && k->usual[way] < RATES_WARN * (1 - first->doubt))
             verdict_limit (
                 r->v, VERDICT_OK,
                 FACT (RATE_ALIKE,
@@ -319,7 +318,7 @@ static void expect_arc (struct rating *r, uint32_t arc, double nominal,
     double share = usual;
 
     r->own[arc] = r->before[arc] > 0
-                  && (!known || r->before[arc] >= SHARE_WARN * usual);
+                  && (!known || r->before[arc] >= RATES_WARN * usual);
     if (r->own[arc])
         share = r->before[arc];
     r->doubt[arc] = r->own[arc] ? 0 : doubt;
@@ -493,7 +492,7 @@ static double pcie_below (const struct rate_port *x)
 static bool is_port_below (const struct rating *r, const struct rate_port *x)
 {
     return x && x->p && x->p->bits > 0
-           && x->p->bits < SHARE_WARN * r->net->link[x->link].rate;
+           && x->p->bits < RATES_WARN * r->net->link[x->link].rate;
 }
 
 /* Hosts whose port or loopback is low, or without a loopback their PCIe. */
@@ -510,8 +509,8 @@ static void blame_hosts (struct rating *r)
             continue;
         r->blamed[x->link]
             |= is_port_below (r, x)
-               || (x->loopback > 0 ? x->loopback < SHARE_WARN * expected
-                                   : pcie_below (x) < SHARE_WARN * expected);
+               || (x->loopback > 0 ? x->loopback < RATES_WARN * expected
+                                   : pcie_below (x) < RATES_WARN * expected);
     }
 }
 
@@ -553,7 +552,7 @@ static struct low_link low_link_of (const struct rating *r, uint32_t link,
         double middle = (low.rate + low.expected) / 2;
 
         /* more than it lets through: it slowed down when it was idle */
-        low.pcie = pcie_below (low.port) < SHARE_WARN * low.expected
+        low.pcie = pcie_below (low.port) < RATES_WARN * low.expected
                    && low.rate < SHARE_MOST * pcie_below (low.port);
         low.below = is_port_below (r, low.port);
         low.loop_slow = low.port->loopback > 0 && low.port->loopback < middle;
@@ -564,7 +563,7 @@ static struct low_link low_link_of (const struct rating *r, uint32_t link,
 
 static bool is_low (const struct rating *r, const struct low_link *low)
 {
-    return low->share < (r->own[low->arc] ? SHARE_OWN : SHARE_WARN);
+    return low->share < (r->own[low->arc] ? SHARE_OWN : RATES_WARN);
 }
 
 /* Whether others' traffic, as far as it was counted, explains it. */
@@ -622,7 +621,7 @@ static bool is_no_traffic (const struct rating *r, const struct low_link *low)
     for (size_t i = 0; r->base && i < r->base->nrates; i++) {
         const struct baseline_rate *b = &r->base->rate[i];
 
-        if (b->arc != low->arc || b->expected < SHARE_WARN * low->expected)
+        if (b->arc != low->arc || b->expected < RATES_WARN * low->expected)
             continue; /* too little was asked of it to tell */
         if (b->bits >= SHARE_OWN * low->expected)
             break;
@@ -847,7 +846,7 @@ static void load_switch (const struct rating *r, struct switch_load *load,
         if (c->rounds[way] == 0 || asked < RATES_LOADED * bits)
             continue;
         loaded = true;
-        is |= c->carried[way] < SHARE_WARN * asked;
+        is |= c->carried[way] < RATES_WARN * asked;
         if (c->carried[way] / asked < load->share) {
             load->share = c->carried[way] / asked;
             load->arc = 2 * link + way;
@@ -959,7 +958,7 @@ static size_t count_filled (const struct rating *r, double *most, size_t *all)
         if (r->net->link[l].kind != LINK_SWITCH || !(fill > 0))
             continue;
         ++*all;
-        if (fill < SHARE_WARN) {
+        if (fill < RATES_WARN) {
             few++;
             *most = fmax (*most, fill);
         }

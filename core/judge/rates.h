@@ -53,7 +53,8 @@
  * they should be able to.
  */
 #define RATES_LOADED .5
-#define RATES_FAIL .75 /* of what was expected: less is a FAIL */
+#define RATES_WARN .9  /* of what was expected: less is a WARN, */
+#define RATES_FAIL .75 /* or a FAIL */
 
 /* Add findings, or to findings of the same links the facts of rates; limits; and the
  * list of rates. ps: on the network of places where messages were spread. 0, or -1

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/judge/rates.h"
 #include "core/linear/stats.h"
 #include "prolog/ledger/ledger_db.h"
 #include "util/json.h"
@@ -43,8 +44,9 @@ enum { FAULT_MAX_AGE_S = 7 * 86400 };
     "level, kind, basis, excess AS excess_ns, stderr AS stderr_ns,"           \
     " expected AS expected_ns, why, rate AS rate_bits,"                       \
     " rate_expected AS rate_expected_bits FROM finding"
-/* of rates: none is below what the judge finds to be less (judge/rates) */
-#define RATES_GOOD "min (bits >= 0.9 * coalesce (expected, 0))"
+/* of rates: none is below what the judge finds to be less */
+#define RATES_GOOD                                                            \
+    "min (bits >= " NUMBER (RATES_WARN) " * coalesce (expected, 0))"
 /* the newest audit that measured what a link carries; and that found it so, or less
  */
 #define RATED(link) "(SELECT max (audit) FROM rate WHERE link = " link ")"
