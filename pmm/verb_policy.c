@@ -40,20 +40,20 @@ static json_t *node_findings_json (const struct policy_input *in,
                                          " s:o, s:o, s:o, s:o}",
                                          "audit", (json_int_t)a->id, "time",
                                          (json_int_t)a->time, "level",
-                                         verdict_status_name (f->level),
-                                         "kind", finding_kind_name (f->kind),
+                                         verdict_status_name (f->x.level),
+                                         "kind", finding_kind_name (f->x.kind),
                                          "basis",
-                                         finding_basis_name (f->basis),
+                                         finding_basis_name (f->x.basis),
                                          "link", f->suspect[j].link,
                                          "suspects",
                                          (json_int_t)f->nsuspects, "excess_ns",
-                                         number_json (f->excess_ns),
+                                         number_json (f->x.excess_ns),
                                          "stderr_ns",
-                                         number_json (f->stderr_ns),
+                                         number_json (f->x.stderr_ns),
                                          "rate_bits",
-                                         number_json (f->rate_bits),
+                                         number_json (f->x.rate_bits),
                                          "rate_expected_bits",
-                                         number_json (f->rate_expected_bits)));
+                                         number_json (f->x.rate_expected_bits)));
         }
     return list;
 }
