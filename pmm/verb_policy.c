@@ -609,11 +609,11 @@ static void why_node (struct inputs *in, const struct act_report *r,
 }
 
 /* A job that no audit is about, which must run. */
-static json_t *running_job (const char *word)
+static const struct controller_job *running_job (const char *word)
 {
-    json_t *job = controller_job (word, &fault);
+    const struct controller_job *job = controller_job (word, &fault);
 
-    if (strcmp (json_text (job, "state"), "running"))
+    if (!job || job->id == 0 || strcmp (job->state, "running"))
         die_input ("no audit has this number, or is about this job: %s", word);
     return job;
 }
@@ -621,8 +621,8 @@ static json_t *running_job (const char *word)
 /* Tell of such a job whether it was checked. */
 static void why_running (struct inputs *in, const char *word)
 {
-    json_t *job = running_job (word);
-    const char *field = json_text (job, "comment");
+    const struct controller_job *job = running_job (word);
+    const char *field = job->comment ? job->comment : "";
     struct comment c, check = { .source = COMMENT_AUDIT };
     FILE *fp = inputs_output (in);
     bool checked;
@@ -631,7 +631,8 @@ static void why_running (struct inputs *in, const char *word)
         if (c.source == COMMENT_CHECK)
             check = c;
     checked = check.source == COMMENT_CHECK;
-    print_line (job, "job {id} of {user} runs on {count node}: {nodes}\n", fp);
+    fprintf (fp, "job %u of %s runs on %s: %s\n", job->id, job->user,
+             COUNTED (job->count, "node"), SHOWN (job->nodes));
     if (checked)
         fprintf (fp, "its check: %s %s\n", verdict_status_name (check.status),
                  check.text);
@@ -642,7 +643,6 @@ static void why_running (struct inputs *in, const char *word)
     else
         fprintf (fp, "do: to measure it%s, beside its own traffic: pmm check "
                      "%s\n", checked ? " again" : "", word);
-    json_decref (job);
 }
 
 /* What the word names. */
@@ -701,6 +701,15 @@ static json_t *audits_json (struct inputs *in, uint32_t cable)
     return list;
 }
 
+static json_t *job_json (const struct controller_job *v)
+{
+    return json_pack ("{s:I, s:I, s:s, s:s, s:I, s:b, s:s?, s:s?}", "id",
+                      (json_int_t)v->id, "uid", (json_int_t)v->uid, "user",
+                      v->user, "state", v->state, "count",
+                      (json_int_t)v->count, "het", v->het, "nodes", v->nodes,
+                      "comment", v->comment);
+}
+
 /* The facts that the text is made of, and all of them. */
 static json_t *why_json (struct inputs *in, const struct act_report *r,
                          const char *word, const struct named *n)
@@ -716,7 +725,7 @@ static json_t *why_json (struct inputs *in, const struct act_report *r,
                           need (ledger_audit (in->ledger, n->audit, &fault)),
                           "nodes", nodes_json (in, r, NULL, n->audit));
     if (n->number)
-        return json_pack ("{s:o}", "job", running_job (word));
+        return json_pack ("{s:o}", "job", job_json (running_job (word)));
     nodes = nodes_json (in, r, word, 0);
     measured = measured_last (in, r, word, json_array_size (nodes) > 0);
     return json_pack ("{s:o, s:o}", "nodes", nodes, "measured", measured);
