@@ -33,7 +33,7 @@ struct walk_hop {
 
 enum {
     NEAR_BYTES = 64 << 20, /* of all distances that are kept */
-    FAR = UINT8_MAX,       /* a distance that is not known */
+    UNREACHED = UINT8_MAX, /* a distance that is not known */
 };
 
 /* Distances of all nodes from a switch, in cables. */
@@ -154,7 +154,7 @@ static const uint8_t *distances_to_switch (const struct fabric *f,
     if (!near->cables)
         near->cables = xarray (f->nnodes, 1);
     near->node = from;
-    memset (near->cables, FAR, f->nnodes);
+    memset (near->cables, UNREACHED, f->nnodes);
     near->cables[from] = 0;
     queue = xarray (f->nnodes, sizeof (*queue));
     queue[n++] = from;
@@ -163,7 +163,7 @@ static const uint8_t *distances_to_switch (const struct fabric *f,
             uint32_t to
                 = f->walk->hop[f->node[queue[i]].first_port + k].place;
 
-            if (to >= f->nnodes || near->cables[to] != FAR)
+            if (to >= f->nnodes || near->cables[to] != UNREACHED)
                 continue;
             near->cables[to] = near->cables[queue[i]] + 1;
             queue[n++] = to;
