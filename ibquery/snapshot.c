@@ -621,9 +621,7 @@ static const struct lines_keyword keywords[] = {
 };
 
 static const struct lines_format format = {
-    .magic = "pmm-fabric",
-    .what = "fabric snapshot",
-    .keyword = keywords,
+    .magic = "pmm-fabric", .what = "fabric snapshot", .keyword = keywords,
 };
 
 /* Check that the file is complete. */

@@ -14,12 +14,7 @@
 #include "util/json.h"
 #include "util/terminal.h"
 
-enum {
-    SHOW_LAST = 20,
-    TREND_LAST = 100,
-    DAY_S = 24 * 3600,
-    DAYS_MAX = 36500,
-};
+enum { SHOW_LAST = 20, TREND_LAST = 100, DAY_S = 24 * 3600, DAYS_MAX = 36500 };
 
 static struct ledger_options {
     const char *node, *why;
@@ -250,10 +245,8 @@ static int mute (struct inputs *in)
 {
     char link[LEDGER_NAME_MAX];
     struct ledger_mute m = {
-        .link = in->noperands > 0 ? link : NULL,
-        .node = given.node,
-        .who = user_name (),
-        .why = given.why,
+        .link = in->noperands > 0 ? link : NULL, .node = given.node,
+        .who = user_name (), .why = given.why,
     };
     bool lists = !m.link && !m.node;
 
@@ -370,6 +363,5 @@ static const struct verb *const verbs[] = {
 
 const struct verb verb_ledger = {
     .group = VERBS_SITE, .name = "ledger",
-    .help = "show what audits measured, found and did",
-    .verbs = verbs,
+    .help = "show what audits measured, found and did", .verbs = verbs,
 };

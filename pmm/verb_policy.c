@@ -821,6 +821,5 @@ const struct verb verb_why = {
 
 const struct verb verb_policy = {
     .group = VERBS_SITE, .name = "policy",
-    .help = "show which nodes would be drained, and why",
-    .verbs = verbs,
+    .help = "show which nodes would be drained, and why", .verbs = verbs,
 };

@@ -388,8 +388,7 @@ struct rest rest_of (const struct topology_model *m,
     double *d = xarray (n * nv, sizeof (*d)), known = 0;
     uint32_t *self = xarray (n, sizeof (*self)), *at = xarray (n, sizeof (*at));
     struct residual k = {
-        .n = n,
-        .left = xcalloc (n * n, sizeof (*k.left)),
+        .n = n, .left = xcalloc (n * n, sizeof (*k.left)),
         .weight = xcalloc (n * n, sizeof (*k.weight)),
     };
 

@@ -185,11 +185,8 @@ static int read_link (struct import *d, const struct csv_row *r,
                       struct error *err)
 {
     struct import_cable cable = {
-        .port = r->v[NUM],
-        .far = r->v[GUID_B],
-        .far_port = r->v[NUM_B],
-        .far_lid = IMPORT_UNKNOWN,
-        .both = true,
+        .port = r->v[NUM], .far = r->v[GUID_B], .far_port = r->v[NUM_B],
+        .far_lid = IMPORT_UNKNOWN, .both = true,
     };
     struct fabric_port *p, *end[2];
     uint32_t node;
