@@ -123,10 +123,8 @@ int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
     for (unsigned int i = 0; i < nports; i++) {
         f->port = xgrow (f->port, f->nports, sizeof (*f->port));
         f->port[f->nports++] = (struct fabric_port){
-            .node = f->nnodes,
-            .num = i + 1,
-            .guid = type == NODE_SWITCH ? guid : 0,
-            .link = FABRIC_NONE,
+            .node = f->nnodes, .num = i + 1,
+            .guid = type == NODE_SWITCH ? guid : 0, .link = FABRIC_NONE,
         };
     }
     map_put (&f->by_guid, guid, f->nnodes);

@@ -46,11 +46,7 @@ enum {
     FABRIC_MAX_VENDOR = 0xffffff, /* of 24 bits */
 };
 
-enum node_type {
-    NODE_CA = 1,
-    NODE_SWITCH = 2,
-    NODE_ROUTER = 3,
-};
+enum node_type { NODE_CA = 1, NODE_SWITCH = 2, NODE_ROUTER = 3 };
 
 /* A port's state, as in PortInfo. */
 enum port_state {

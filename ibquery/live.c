@@ -31,10 +31,7 @@
 #include "util/program.h"
 #include "util/text.h"
 
-enum {
-    TICK_MS = 100,
-    NAME_LONGEST = 200,
-};
+enum { TICK_MS = 100, NAME_LONGEST = 200 };
 
 /* A snapshot, and its name while it is being made. */
 struct live_output {

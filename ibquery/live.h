@@ -29,10 +29,7 @@
 #include "util/error.h"
 #include "util/site.h"
 
-enum {
-    LIVE_EVERY_S = 600,
-    LIVE_TIMEOUT_S = 120,
-};
+enum { LIVE_EVERY_S = 600, LIVE_TIMEOUT_S = 120 };
 #define LIVE_SMPS "2"
 #define LIVE_PART_SMPS "50000"
 

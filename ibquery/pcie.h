@@ -17,11 +17,7 @@
 
 #include "util/pcie.h"
 
-enum {
-    PCIE_ADDRESS = 16,
-    PCIE_LANES_MAX = 32,
-    PCIE_MTS_MAX = 256000,
-};
+enum { PCIE_ADDRESS = 16, PCIE_LANES_MAX = 32, PCIE_MTS_MAX = 256000 };
 
 struct pcie {
     struct pcie_rate able;      /* of the path; 0 lanes: nothing is known */

@@ -382,10 +382,12 @@ static int begin_table (struct fabric_reader *r, const struct words *w,
 static int finish_lft (struct fabric_reader *r, struct error *err)
 {
     uint8_t *lft = xarray (r->top + 1U, 1);
+    const uint32_t *restrict value = r->value;
+    unsigned int n = r->top + 1;
     int rc;
 
-    for (unsigned int lid = 0; lid <= r->top; lid++)
-        lft[lid] = r->value[lid] == UNLISTED ? LFT_NO_ROUTE : r->value[lid];
+    for (unsigned int lid = 0; lid < n; lid++)
+        lft[lid] = value[lid] == UNLISTED ? LFT_NO_ROUTE : value[lid];
     rc = fabric_set_lft (r->f, r->node, lft, r->top, err);
     free (lft);
     return rc;
@@ -493,14 +495,6 @@ static int take_range (struct words *w, uint64_t max, const char *what,
                : is_run;
 }
 
-static int parse_hex_digits (const char *hex, int n, const char *what,
-                             uint64_t *value, struct error *err)
-{
-    return lines_hex (hex, n, value) == 0
-               ? 0
-               : error_input (err, "\"%.*s\" is not a %s in hex", n, hex, what);
-}
-
 /* "FIRST MASK", or "FIRST-LAST MASK" for a run */
 static int read_group (void *arg, struct words *w, struct error *err)
 {
@@ -526,22 +520,42 @@ static int read_group (void *arg, struct words *w, struct error *err)
     if (len == 0 || len > 64 || *hex == '0')
         return error_input (err, "\"%.70s\" is not a set of ports", hex);
     for (size_t left = len; left > 0; left -= (left - 1) % 16 + 1)
-        if (parse_hex_digits (hex + len - left, (left - 1) % 16 + 1,
-                              "set of ports", &g.port[(left - 1) / 16], err)
-            < 0)
-            return -1;
+        if (lines_hex (hex + len - left, (left - 1) % 16 + 1,
+                       &g.port[(left - 1) / 16]) < 0)
+            return error_input (err, "\"%s\" is not a set of ports in hex", hex);
     for (unsigned int i = first; i <= last; i++)
         r->group[i] = g;
     r->next_group = last + 1;
     return 0;
 }
 
+/* The values of n entries. Inline, as the digits of an entry are a constant then:
+ * this is most of the time that a snapshot takes.
+ */
+static inline int take_entries (const char *hex, size_t digits, size_t n,
+                                uint32_t *restrict value)
+{
+    unsigned int all = 16;
+
+    for (size_t i = 0; i < n; i++) {
+        value[i] = 0;
+        for (size_t k = 0; k < digits; k++) {
+            unsigned int digit = lines_digit[(uint8_t)*hex++];
+
+            all &= digit;
+            value[i] = value[i] << 4 | (digit & 15);
+        }
+    }
+    return all ? 0 : -1;
+}
+
 /* "FIRST HEX...", or "FIRST-LAST HEX" for a run */
 static int read_entries (void *arg, struct words *w, struct error *err)
 {
     struct fabric_reader *r = arg;
-    uint64_t first = 0, last = 0, value = 0;
-    size_t len, digits;
+    uint64_t first = 0, last = 0;
+    size_t len, digits, n;
+    uint32_t *value;
     const char *hex;
     int run;
 
@@ -555,19 +569,22 @@ static int read_entries (void *arg, struct words *w, struct error *err)
     len = strlen (hex);
     if (len == 0 || len % digits != 0 || (run && len != digits))
         return error_input (err, "%zu hex digits are not table entries", len);
+    n = len / digits;
     if (!run)
-        last = first + len / digits - 1;
+        last = first + n - 1;
     if (first < r->next || last < first || last > r->top)
         return error_input (err, "LIDs %u to %u do not belong here",
                             (unsigned int)first, (unsigned int)last);
-    for (unsigned int lid = first; lid <= last; lid++) {
-        if ((lid == first || !run)
-            && parse_hex_digits (hex + (lid - first) * digits, digits,
-                                 r->table->what, &value, err)
-                   < 0)
-            return -1;
-        r->value[lid] = value;
+    value = r->value + first;
+    if ((digits == 2 ? take_entries (hex, 2, n, value)
+                     : take_entries (hex, digits, n, value))
+        < 0) {
+        hex += strspn (hex, "0123456789abcdef") / digits * digits;
+        return error_input (err, "\"%.*s\" is not a %s in hex", (int)digits, hex,
+                            r->table->what);
     }
+    for (uint64_t lid = first + n; lid <= last; lid++)
+        r->value[lid] = *value;
     r->next = last + 1;
     return 0;
 }
@@ -604,9 +621,7 @@ static const struct lines_keyword keywords[] = {
 };
 
 static const struct lines_format format = {
-    .magic = "pmm-fabric",
-    .what = "fabric snapshot",
-    .keyword = keywords,
+    .magic = "pmm-fabric", .what = "fabric snapshot", .keyword = keywords,
 };
 
 /* Check that the file is complete. */

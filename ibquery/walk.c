@@ -33,7 +33,7 @@ struct walk_hop {
 
 enum {
     NEAR_BYTES = 64 << 20, /* of all distances that are kept */
-    FAR = UINT8_MAX,       /* a distance that is not known */
+    UNREACHED = UINT8_MAX, /* a distance that is not known */
 };
 
 /* Distances of all nodes from a switch, in cables. */
@@ -154,7 +154,7 @@ static const uint8_t *distances_to_switch (const struct fabric *f,
     if (!near->cables)
         near->cables = xarray (f->nnodes, 1);
     near->node = from;
-    memset (near->cables, FAR, f->nnodes);
+    memset (near->cables, UNREACHED, f->nnodes);
     near->cables[from] = 0;
     queue = xarray (f->nnodes, sizeof (*queue));
     queue[n++] = from;
@@ -163,7 +163,7 @@ static const uint8_t *distances_to_switch (const struct fabric *f,
             uint32_t to
                 = f->walk->hop[f->node[queue[i]].first_port + k].place;
 
-            if (to >= f->nnodes || near->cables[to] != FAR)
+            if (to >= f->nnodes || near->cables[to] != UNREACHED)
                 continue;
             near->cables[to] = near->cables[queue[i]] + 1;
             queue[n++] = to;
@@ -251,20 +251,11 @@ struct fabric_walk *walk_create (const struct fabric *f)
     w->sw = xcalloc (f->nnodes, sizeof (*w->sw));
     w->id = xcalloc (f->nnodes, sizeof (*w->id));
     w->network = (struct network){
-        .net = f,
-        .hash = f->hash,
-        .nlinks = f->nlinks,
-        .link = f->link_info,
-        .nswitches = f->nnodes,
-        .sw = w->sw,
-        .nplaces = f->nnodes + f->nports,
+        .net = f, .hash = f->hash, .nlinks = f->nlinks, .link = f->link_info,
+        .nswitches = f->nnodes, .sw = w->sw, .nplaces = f->nnodes + f->nports,
         .subnet = f->nsubnets > 0 ? network_subnet : NULL,
-        .nsubnets = f->nsubnets,
-        .walk = network_walk,
-        .place = network_place,
-        .card = network_card,
-        .attach = network_attach,
-        .hop = network_hop,
+        .nsubnets = f->nsubnets, .walk = network_walk, .place = network_place,
+        .card = network_card, .attach = network_attach, .hop = network_hop,
         .hops = network_hops,
     };
     for (size_t i = 0; i < f->nports; i++) {
@@ -403,8 +394,7 @@ static int list_end (struct end_list *e, uint32_t id)
     if (e->n == f->nends)
         return -1;
     e->list[e->n++] = (struct endpoint){
-        .id = id,
-        .name = f->end[id].name,
+        .id = id, .name = f->end[id].name,
         .host = f->host[f->endpoint[f->end[id].endpoint].host].name,
     };
     return 0;

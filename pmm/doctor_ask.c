@@ -34,7 +34,7 @@ enum {
 };
 
 /* What a step says. */
-struct ear {
+struct step_output {
     const struct doctor *d;
     double begun;
     char conf[DIGEST_HEX];  /* of pmm.conf here */
@@ -77,11 +77,11 @@ static bool find_idle_nodes (struct doctor *d, size_t need)
     return d->idle.count >= need;
 }
 
-static void add_blamed_node (struct ear *ear, const char *node, bool fails,
+static void add_blamed_node (struct step_output *out, const char *node, bool fails,
                              const char *fmt, ...)
     __attribute__ ((format (printf, 4, 5)));
 
-static void add_blamed_node (struct ear *ear, const char *node, bool fails,
+static void add_blamed_node (struct step_output *out, const char *node, bool fails,
                              const char *fmt, ...)
 {
     char text[PROGRAM_LINE];
@@ -92,18 +92,18 @@ static void add_blamed_node (struct ear *ear, const char *node, bool fails,
     vsnprintf (text, sizeof (text), fmt, ap);
     va_end (ap);
     text_clean (text);
-    ear->failed |= fails;
-    if (!(nodes = json_object_get (ear->odd, text))) {
+    out->failed |= fails;
+    if (!(nodes = json_object_get (out->odd, text))) {
         nodes = json_array ();
-        json_put (ear->odd, text, nodes);
+        json_put (out->odd, text, nodes);
     }
     json_add (nodes, json_string (node));
 }
 
 /* A line of pmm-probe --about. */
-static void take_about (struct ear *ear, const char *node, const char *text)
+static void take_about (struct step_output *out, const char *node, const char *text)
 {
-    const struct doctor *d = ear->d;
+    const struct doctor *d = out->d;
     json_t *all = json_loads (text, 0, NULL), *v;
     const char *release = json_text (all, "release");
     const char *hash = json_text (all, "fabric");
@@ -113,73 +113,73 @@ static void take_about (struct ear *ear, const char *node, const char *text)
     int64_t ports = json_int (all, "ports", 0);
     size_t i;
 
-    ear->answers++;
+    out->answers++;
     if (!all)
-        add_blamed_node (ear, node, true, "another pmm-probe than here");
+        add_blamed_node (out, node, true, "another pmm-probe than here");
     else if (strcmp (release, PACKAGE_VERSION))
-        add_blamed_node (ear, node, true,
+        add_blamed_node (out, node, true,
                          "pmm-probe is of %.32s, not of " PACKAGE_VERSION,
                          release);
-    if (all && strcmp (conf, ear->conf) != 0)
-        add_blamed_node (ear, node, !*conf, "%s: copy it from here",
+    if (all && strcmp (conf, out->conf) != 0)
+        add_blamed_node (out, node, !*conf, "%s: copy it from here",
                          *conf ? "another pmm.conf" : "no pmm.conf");
     json_array_foreach (json_object_get (all, "odd"), i, v)
-        add_blamed_node (ear, node, true, "%.200s",
+        add_blamed_node (out, node, true, "%.200s",
                          json_is_string (v) ? json_string_value (v) : "?");
     if (all && *hash && d->fabric && strcmp (hash, d->fabric->hash))
-        add_blamed_node (ear, node, true,
+        add_blamed_node (out, node, true,
                          "another snapshot than here: is Snapshot on a "
                          "file system that all nodes see?");
     if (all && !strcmp (d->site.transport, "verbs") && lock >= 0
         && lock / PORT_BYTES < ports)
-        add_blamed_node (ear, node, false,
+        add_blamed_node (out, node, false,
                          "%jd kB of locked memory, a port needs 2048: "
                          "LimitMEMLOCK=infinity for slurmd",
                          (intmax_t)lock >> 10);
-    if (all && (time < ear->begun - CLOCK_OFF_S
+    if (all && (time < out->begun - CLOCK_OFF_S
                 || time > now_s () + CLOCK_OFF_S))
-        add_blamed_node (ear, node, false, "the clock is more than %d s off",
+        add_blamed_node (out, node, false, "the clock is more than %d s off",
                          CLOCK_OFF_S);
     if (*json_text (all, "pcie"))
-        add_blamed_node (ear, node, false, "%.120s", json_text (all, "pcie"));
-    ear->clocks += !strcmp (json_text (all, "clock"), "device");
+        add_blamed_node (out, node, false, "%.120s", json_text (all, "pcie"));
+    out->clocks += !strcmp (json_text (all, "clock"), "device");
     json_decref (all);
 }
 
 static void read_about_line (void *arg, struct program_line *line)
 {
     static const char about[] = "pmm-about 1 ";
-    struct ear *ear = arg;
+    struct step_output *out = arg;
     struct srun_told told;
     unsigned int task;
     char *text;
 
     text_clean (line->text);
     if ((text = srun_label (line->text, &task))) {
-        if (task < ear->n && !strncmp (text, about, sizeof (about) - 1)
-            && !line->cut && *ear->node[task] && !ear->heard[task]) {
-            ear->heard[task] = true;
-            take_about (ear, ear->node[task], text + sizeof (about) - 1);
+        if (task < out->n && !strncmp (text, about, sizeof (about) - 1)
+            && !line->cut && *out->node[task] && !out->heard[task]) {
+            out->heard[task] = true;
+            take_about (out, out->node[task], text + sizeof (about) - 1);
         }
         else
-            srun_hear (&ear->srun, text);
+            srun_hear (&out->srun, text);
     }
     else if (srun_tells (&told, line->text) == SRUN_LAUNCHING) {
-        if (told.task < ear->n && strlen (told.nodes) < sizeof (*ear->node))
-            strcpy (ear->node[told.task], told.nodes);
+        if (told.task < out->n && strlen (told.nodes) < sizeof (*out->node))
+            strcpy (out->node[told.task], told.nodes);
     }
-    else if (!strncmp (line->text, "pmm: ", 5) && !*ear->verdict)
-        strcpy (ear->verdict, line->text + 5);
+    else if (!strncmp (line->text, "pmm: ", 5) && !*out->verdict)
+        strcpy (out->verdict, line->text + 5);
     else
-        srun_hear (&ear->srun, line->text);
+        srun_hear (&out->srun, line->text);
 }
 
 static void read_srun_output (void *arg, enum program_stream from,
                               const char *data, size_t len)
 {
-    struct ear *ear = arg;
+    struct step_output *out = arg;
 
-    program_lines (&ear->line[from], data, len, read_about_line, ear);
+    program_lines (&out->line[from], data, len, read_about_line, out);
 }
 
 /* srun, for a job that begins at once or not at all. */
@@ -205,12 +205,12 @@ static struct program_words build_srun_args (const struct doctor *d, size_t n)
 
 /* Run it. Return false with d->err if it could not be; *status as waitpid's. */
 static bool run_doctor_srun (struct doctor *d, struct program_words *args,
-                             struct ear *ear, int timeout_ms, int *status)
+                             struct step_output *out, int timeout_ms, int *status)
 {
     struct program_words env = { 0 };
     struct program program = {
         .deadline_ms = clock_ms () + timeout_ms,
-        .take = read_srun_output, .arg = ear,
+        .take = read_srun_output, .arg = out,
     };
     enum program_end end;
 
@@ -219,14 +219,14 @@ static bool run_doctor_srun (struct doctor *d, struct program_words *args,
     program.env = xcheck (program_words_end (&env));
     end = program_run (&program, status);
     for (int i = 0; i < PROGRAM_STREAMS; i++)
-        read_srun_output (ear, i, "\n", 1);
+        read_srun_output (out, i, "\n", 1);
     program_free ((char **)program.argv);
     program_free ((char **)program.env);
     if (end == PROGRAM_ENDED)
         return true;
     error_world (&d->err, end == PROGRAM_NONE ? "srun cannot be started"
                                               : "srun: no end in %d s: %s",
-                 timeout_ms / 1000, ear->srun.complaint);
+                 timeout_ms / 1000, out->srun.complaint);
     return false;
 }
 
@@ -245,30 +245,30 @@ static const char *no_step (struct doctor *d, char buf[PROGRAM_LINE],
 }
 
 /* To do: look at the nodes that do not answer. */
-static void look_at_silent (struct doctor *d, const struct ear *ear)
+static void look_at_silent (struct doctor *d, const struct step_output *out)
 {
-    const char **silent = xarray (ear->n, sizeof (*silent));
+    const char **silent = xarray (out->n, sizeof (*silent));
     size_t n = 0;
     char *list;
 
-    for (size_t i = 0; i < ear->n; i++) {
+    for (size_t i = 0; i < out->n; i++) {
         size_t k = 0;
 
-        while (k < ear->n
-               && !(ear->heard[k] && !strcmp (ear->node[k], d->idle.name[i])))
+        while (k < out->n
+               && !(out->heard[k] && !strcmp (out->node[k], d->idle.name[i])))
             k++;
-        if (k == ear->n)
+        if (k == out->n)
             silent[n++] = d->idle.name[i];
     }
     list = hostlist_fold (silent, n);
     doctor_todo (d, "systemctl status slurmd on %.200s: %.200s", list,
-                 ear->srun.complaint);
+                 out->srun.complaint);
     free (list);
     free (silent);
 }
 
 /* "16 of 16 nodes answer; h[1-3]: SENTENCE; h4: SENTENCE" */
-static enum doctor_level sum_up (struct doctor *d, const struct ear *ear)
+static enum doctor_level sum_up (struct doctor *d, const struct step_output *out)
 {
     char text[sizeof (d->text)], why[PROGRAM_LINE];
     size_t len = 0;
@@ -276,9 +276,9 @@ static enum doctor_level sum_up (struct doctor *d, const struct ear *ear)
     json_t *nodes, *v;
 
     *text = '\0';
-    if (ear->answers < ear->n)
-        look_at_silent (d, ear);
-    json_object_foreach (ear->odd, key, nodes) {
+    if (out->answers < out->n)
+        look_at_silent (d, out);
+    json_object_foreach (out->odd, key, nodes) {
         const char **name = xarray (json_array_size (nodes), sizeof (*name));
         char *list;
         size_t i;
@@ -292,40 +292,40 @@ static enum doctor_level sum_up (struct doctor *d, const struct ear *ear)
         free (list);
         free (name);
     }
-    if (ear->answers == 0)
-        return say_fail (d, "none of %zu answers: %s", ear->n,
-                         no_step (d, why, ear->srun.complaint));
-    return doctor_say (d, ear->failed || ear->answers < ear->n ? DOCTOR_FAIL
+    if (out->answers == 0)
+        return say_fail (d, "none of %zu answers: %s", out->n,
+                         no_step (d, why, out->srun.complaint));
+    return doctor_say (d, out->failed || out->answers < out->n ? DOCTOR_FAIL
                           : len > 0 ? DOCTOR_WARN : DOCTOR_OK,
                        "%zu of %zu idle ones answer, %zu with a clock of their "
-                       "device%s%s%s", ear->answers, ear->n, ear->clocks, text,
-                       ear->answers < ear->n ? "; " : "",
-                       ear->answers < ear->n ? ear->srun.complaint : "");
+                       "device%s%s%s", out->answers, out->n, out->clocks, text,
+                       out->answers < out->n ? "; " : "",
+                       out->answers < out->n ? out->srun.complaint : "");
 }
 
 enum doctor_level doctor_ask_nodes (struct doctor *d)
 {
-    struct ear ear = { .d = d, .begun = now_s (), .odd = json_object () };
+    struct step_output out = { .d = d, .begun = now_s (), .odd = json_object () };
     enum doctor_level level;
     struct program_words a;
     char *list;
     int status;
 
     if (!d->ask) {
-        json_decref (ear.odd);
+        json_decref (out.odd);
         return say_info (d, "not asked: pmm doctor --ask asks those that are "
                             "idle");
     }
     if (!d->mpi || !find_idle_nodes (d, 1)) {
-        json_decref (ear.odd);
+        json_decref (out.odd);
         return say_unknown (d, "%s", d->mpi ? d->idle_error.text : "no Mpi");
     }
-    digest_file (d->path ? d->path : PMM_CONF_PATH, ear.conf);
-    ear.n = d->idle.count < ASKED_MAX ? d->idle.count : ASKED_MAX;
-    ear.node = xcalloc (ear.n, sizeof (*ear.node));
-    ear.heard = xcalloc (ear.n, sizeof (*ear.heard));
-    list = hostlist_fold ((const char *const *)d->idle.name, ear.n);
-    a = build_srun_args (d, ear.n);
+    digest_file (d->path ? d->path : PMM_CONF_PATH, out.conf);
+    out.n = d->idle.count < ASKED_MAX ? d->idle.count : ASKED_MAX;
+    out.node = xcalloc (out.n, sizeof (*out.node));
+    out.heard = xcalloc (out.n, sizeof (*out.heard));
+    list = hostlist_fold ((const char *const *)d->idle.name, out.n);
+    a = build_srun_args (d, out.n);
     program_add (&a, "--nodelist=%s", list);
     program_add (&a, "--mpi=%s", d->mpi);
     program_add (&a, "--verbose");
@@ -338,11 +338,11 @@ enum doctor_level doctor_ask_nodes (struct doctor *d)
         program_add (&a, "%s", d->path);
     }
     program_add (&a, "--about");
-    level = run_doctor_srun (d, &a, &ear, ASK_MS, &status)
-                ? sum_up (d, &ear) : say_error (d, DOCTOR_FAIL);
-    json_decref (ear.odd);
-    free (ear.node);
-    free (ear.heard);
+    level = run_doctor_srun (d, &a, &out, ASK_MS, &status)
+                ? sum_up (d, &out) : say_error (d, DOCTOR_FAIL);
+    json_decref (out.odd);
+    free (out.node);
+    free (out.heard);
     free (list);
     return level;
 }
@@ -395,7 +395,7 @@ static enum doctor_level not_tried (struct doctor *d)
 /* As a user does it: by the plugin. */
 enum doctor_level doctor_try (struct doctor *d)
 {
-    struct ear ear = { .d = d };
+    struct step_output out = { .d = d };
     struct program_words a;
     enum doctor_level level;
     char why[PROGRAM_LINE];
@@ -411,19 +411,19 @@ enum doctor_level doctor_try (struct doctor *d)
     program_add (&a, "--nodelist=%s,%s", d->idle.name[0], d->idle.name[1]);
     program_add (&a, "--pmm-check=report");
     program_add (&a, "/bin/true");
-    if (!run_doctor_srun (d, &a, &ear, d->site.timeout_ms + TRY_SLACK_MS,
+    if (!run_doctor_srun (d, &a, &out, d->site.timeout_ms + TRY_SLACK_MS,
                           &status))
         return say_error (d, DOCTOR_FAIL);
-    if (!*ear.verdict)
+    if (!*out.verdict)
         return say_fail (d, "no verdict: %s",
-                         no_step (d, why, ear.srun.complaint));
-    if (!strncmp (ear.verdict, "not checked", 11))
-        return say_fail (d, "%s", no_step (d, why, ear.verdict));
-    level = doctor_say (d, !strncmp (ear.verdict, "UNKNOWN", 7) ? DOCTOR_UNKNOWN
-                           : !strncmp (ear.verdict, "FAIL", 4) ? DOCTOR_WARN
+                         no_step (d, why, out.srun.complaint));
+    if (!strncmp (out.verdict, "not checked", 11))
+        return say_fail (d, "%s", no_step (d, why, out.verdict));
+    level = doctor_say (d, !strncmp (out.verdict, "UNKNOWN", 7) ? DOCTOR_UNKNOWN
+                           : !strncmp (out.verdict, "FAIL", 4) ? DOCTOR_WARN
                                                                : DOCTOR_OK,
                         "of %s and %s: %s", d->idle.name[0], d->idle.name[1],
-                        ear.verdict);
+                        out.verdict);
     if (level != DOCTOR_UNKNOWN)
         keep_verdict (d, d->text);
     return level;

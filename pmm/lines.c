@@ -71,6 +71,13 @@ void print_line (const json_t *object, const char *format, FILE *fp)
     }
 }
 
+void print_left_out (const char *before, const json_t *fault, FILE *fp)
+{
+    fputs (before, fp);
+    print_line (fault, "left out of audits until {@until}: {cause} (faults: "
+                       "{faults} since {@since})\n", fp);
+}
+
 const char *audit_line (const json_t *a)
 {
     (void)a;

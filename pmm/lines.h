@@ -25,6 +25,9 @@ const char *audit_line (const json_t *audit);
 void print_audit (const json_t *audit, size_t most, FILE *fp);
 void print_details (const json_t *audit, size_t most, FILE *fp);
 
+/* That a node is left out for a while (ledger_fault_json), after a text. */
+void print_left_out (const char *before, const json_t *fault, FILE *fp);
+
 /* The text of a member; "-" if it has none. */
 const char *text_of (const json_t *object, const char *key);
 

@@ -20,8 +20,7 @@ static const struct verb *const fabric_verbs[] = {
 };
 static const struct verb fabric = {
     .group = VERBS_FABRIC, .name = "fabric",
-    .help = "read, show or generate a fabric snapshot",
-    .verbs = fabric_verbs,
+    .help = "read, show or generate a fabric snapshot", .verbs = fabric_verbs,
 };
 
 /* In each group in this order. */

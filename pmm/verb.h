@@ -11,11 +11,7 @@
 
 /* Where pmm --help lists it. */
 enum verb_group {
-    VERBS_SITE,
-    VERBS_FABRIC,
-    VERBS_REPLAY,
-    VERBS_PLUMBING,
-    VERBS_GROUPS,
+    VERBS_SITE, VERBS_FABRIC, VERBS_REPLAY, VERBS_PLUMBING, VERBS_GROUPS,
 };
 
 extern const struct verb verb_audit, verb_baseline, verb_check,

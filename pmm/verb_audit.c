@@ -144,14 +144,9 @@ static int run_all (struct auditing *w, struct inputs *in)
     size_t size = given.all ? (size_t)given.size : AUDIT_NODES_MAX;
     size_t audits = n > 0 ? (n + size - 1) / size : 1;
     struct audit audit = {
-        .site = &w->site,
-        .conf = w->conf,
-        .ledger = in->ledger,
-        .fabric = in->fabric,
-        .stop = &stopped,
-        .report = stderr,
-        .anyway = given.hosts || given.drained,
-        .cause.why = LEDGER_BY_HAND,
+        .site = &w->site, .conf = w->conf, .ledger = in->ledger,
+        .fabric = in->fabric, .stop = &stopped, .report = stderr,
+        .anyway = given.hosts || given.drained, .cause.why = LEDGER_BY_HAND,
     };
     int worst = EXIT_OK;
 
@@ -195,6 +190,5 @@ const struct verb verb_audit = {
     .group = VERBS_SITE, .name = "audit",
     .help = "measure nodes by a job of its own, or run the audit service",
     .may = TAKES_CONF | TAKES_JSON | TAKES_COLOUR,
-    .options = options, .given = &given, .rules = rules,
-    .run = run_audit,
+    .options = options, .given = &given, .rules = rules, .run = run_audit,
 };

@@ -144,10 +144,7 @@ static int run_job_check (const struct passwd *owner, char **argv, char **env)
     static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
     struct sigaction action = { .sa_handler = on_check_signal };
     struct job_check x = {
-        .owner = owner,
-        .argv = argv,
-        .env = env,
-        .status = VERDICT_UNKNOWN,
+        .owner = owner, .argv = argv, .env = env, .status = VERDICT_UNKNOWN,
     };
     const struct program program = { .run = exec_job_srun,
                                      .deadline_ms = INT64_MAX,
@@ -285,14 +282,8 @@ static int run_check (struct inputs *in)
 }
 
 const struct verb verb_check = {
-    .group = VERBS_SITE,
-    .name = "check",
-    .help = "check a running job's nodes, or these nodes",
-    .may = TAKES_CONF,
-    .operands = "JOBID|NODES",
-    .min = 1,
-    .max = 1,
-    .options = options,
-    .given = &rates,
-    .run = run_check,
+    .group = VERBS_SITE, .name = "check",
+    .help = "check a running job's nodes, or these nodes", .may = TAKES_CONF,
+    .operands = "JOBID|NODES", .min = 1, .max = 1, .options = options,
+    .given = &rates, .run = run_check,
 };

@@ -1016,6 +1016,5 @@ const struct verb verb_doctor = {
     .group = VERBS_SITE, .name = "doctor",
     .help = "say what to change in the site's configuration",
     .may = TAKES_CONF | TAKES_JSON | TAKES_COLOUR,
-    .options = options, .given = &given,
-    .run = run_doctor,
+    .options = options, .given = &given, .run = run_doctor,
 };

@@ -14,12 +14,7 @@
 #include "util/json.h"
 #include "util/terminal.h"
 
-enum {
-    SHOW_LAST = 20,
-    TREND_LAST = 100,
-    DAY_S = 24 * 3600,
-    DAYS_MAX = 36500,
-};
+enum { SHOW_LAST = 20, TREND_LAST = 100, DAY_S = 24 * 3600, DAYS_MAX = 36500 };
 
 static struct ledger_options {
     const char *node, *why;
@@ -181,38 +176,32 @@ static int show_ledger (struct inputs *in)
 static int show_missed_audits (struct inputs *in)
 {
     int64_t days = given.days < 0 ? 1 : given.days;
-    json_t *failed, *out = json_object ();
+    json_t *failed, *out = json_object (), *v;
     struct ledger_rows faulty;
-    FILE *fp;
+    const char *node;
 
     inputs_ledger (in, LEDGER_READ);
-    fp = inputs_output (in);
     failed = need (ledger_json (in->ledger, LEDGER_FAILED,
                                 now () - days * DAY_S, 0, &fault));
     need_ok (ledger_faulty (in->ledger, now (), &faulty, &fault));
     for (size_t i = 0; i < faulty.n; i++)
         json_put (out, faulty.fault[i].node,
                   ledger_fault_json (&faulty.fault[i]));
+    ledger_clear (&faulty);
     if (in->json) {
         inputs_put_json (in, "ledger", NULL,
                          json_pack ("{s:I, s:o, s:o}", "days", (json_int_t)days,
                                     "failed", failed, "faulty", out));
-        ledger_clear (&faulty);
         return EXIT_OK;
     }
-    for (size_t i = 0; i < faulty.n; i++) {
-        const char *node = faulty.fault[i].node;
-
-        fputs (node, fp);
-        print_line (json_object_get (out, node),
-                    " left out until {@until}: {cause} (faults: {faults}"
-                    " since {@since})\n",
-                    fp);
+    json_object_foreach (out, node, v) {
+        fputs (node, inputs_output (in));
+        print_left_out (" ", v, inputs_output (in));
     }
-    if (faulty.n == 0 && json_array_size (failed) == 0)
-        fprintf (fp, "no audit of the last %s failed, and no node is left "
-                     "out\n", COUNTED ((uint64_t)days, "day"));
-    ledger_clear (&faulty);
+    if (json_object_size (out) == 0 && json_array_size (failed) == 0)
+        fprintf (inputs_output (in),
+                 "no audit of the last %s failed, and no node is left out\n",
+                 COUNTED ((uint64_t)days, "day"));
     json_decref (out);
     return write_list (in, "failed", failed, failed_line);
 }
@@ -256,10 +245,8 @@ static int mute (struct inputs *in)
 {
     char link[LEDGER_NAME_MAX];
     struct ledger_mute m = {
-        .link = in->noperands > 0 ? link : NULL,
-        .node = given.node,
-        .who = user_name (),
-        .why = given.why,
+        .link = in->noperands > 0 ? link : NULL, .node = given.node,
+        .who = user_name (), .why = given.why,
     };
     bool lists = !m.link && !m.node;
 
@@ -376,6 +363,5 @@ static const struct verb *const verbs[] = {
 
 const struct verb verb_ledger = {
     .group = VERBS_SITE, .name = "ledger",
-    .help = "show what audits measured, found and did",
-    .verbs = verbs,
+    .help = "show what audits measured, found and did", .verbs = verbs,
 };

@@ -63,8 +63,7 @@ static struct solution *solve_these (const struct trends *t,
                                      struct observations *o, bool bare)
 {
     const struct solve_options opts = {
-        .robust = bare ? ROBUST_NONE : ROBUST_HUBER,
-        .bare = bare,
+        .robust = bare ? ROBUST_NONE : ROBUST_HUBER, .bare = bare,
         .local = true,
     };
     struct solution *sol = solve_observations (t->ps, o, &opts, &fault);
@@ -256,8 +255,7 @@ static int run_ledger_solve (struct inputs *in)
     t.point = xcalloc ((size_t)given.points, sizeof (*t.point));
     for (int i = 0; i <= given.points; i++)
         ageing[i] = (struct ledger_ageing){
-            .quantile = RTT_MIDDLE,
-            .now = time_of (&t, i),
+            .quantile = RTT_MIDDLE, .now = time_of (&t, i),
             .until = i < given.points ? time_of (&t, i) : INT64_MAX,
             .half_life_s = given.half_life * DAY_S,
         };

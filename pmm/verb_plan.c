@@ -10,10 +10,7 @@
 #include "pmm/verb.h"
 #include "util/clock.h"
 
-enum {
-    EXTRA_ROUNDS_MAX = 1000,
-    TIMES_MAX = 100,
-};
+enum { EXTRA_ROUNDS_MAX = 1000, TIMES_MAX = 100 };
 
 /* How many redundant rounds plans have by default, and at most: those of probes,
  * and of flows, which fill each link once more.
@@ -69,13 +66,11 @@ static void make_verb_plan (struct inputs *in, int extra_rounds)
 {
     bool flows = given.throughput || given.rates;
     const struct plan_options opts = {
-        .extra_rounds = extra_rounds,
-        .seed = given.seed,
+        .extra_rounds = extra_rounds, .seed = given.seed,
         .budget = given.budget,
     };
     const struct flows_options fill = {
-        .times = 1 + extra_rounds,
-        .seed = given.seed,
+        .times = 1 + extra_rounds, .seed = given.seed,
     };
     const struct loads_options loads = { .seed = given.seed };
 
@@ -124,6 +119,5 @@ const struct verb verb_plan = {
     .group = VERBS_REPLAY, .name = "plan",
     .help = "plan the fewest probes that resolve a job's links",
     .needs = TAKES_FABRIC, .may = TAKES_OUTPUT,
-    .options = options, .given = &given, .rules = rules,
-    .run = run_plan,
+    .options = options, .given = &given, .rules = rules, .run = run_plan,
 };

@@ -112,6 +112,63 @@ static json_t *node_json (const struct policy_input *in,
     return obj;
 }
 
+/* --- the story of nodes --------------------------------------------------- */
+
+/* Decisions that are told, and each with what it is based on. */
+struct story {
+    const struct decision **decision;
+    json_t *nodes;
+};
+
+static bool audit_suspects (const struct policy_input *in, const char *node,
+                            uint64_t audit)
+{
+    for (size_t i = 0; i < in->naudits; i++)
+        for (size_t k = 0; k < in->audit[i].nfindings; k++) {
+            const struct policy_finding *f = &in->audit[i].finding[k];
+
+            for (size_t j = 0; j < f->nsuspects; j++)
+                if (in->audit[i].id == audit && f->x.level != VERDICT_OK
+                    && f->suspect[j].host && !strcmp (f->suspect[j].host, node))
+                    return true;
+        }
+    return false;
+}
+
+/* That of one node (name not NULL), of the nodes that an audit suspects (audit not
+ * 0), or of all with something to report.
+ */
+static struct story tell_story (struct inputs *in, const struct act_report *r,
+                                const char *name, int64_t audit)
+{
+    const struct policy_input *input = &r->facts.input;
+    struct story story = {
+        .decision = xarray (r->decisions.n, sizeof (*story.decision)),
+        .nodes = json_array (),
+    };
+    struct ledger_rows faulty;
+
+    need_ok (ledger_faulty (in->ledger, input->now, &faulty, &fault));
+    for (size_t i = 0; i < r->decisions.n; i++) {
+        const struct decision *d = &r->decisions.v[i];
+
+        if (name    ? strcmp (d->node, name)
+            : audit ? !audit_suspects (input, d->node, (uint64_t)audit)
+                    : !act_is_news (d))
+            continue;
+        story.decision[json_array_size (story.nodes)] = d;
+        json_add (story.nodes, node_json (input, d, &faulty));
+    }
+    ledger_clear (&faulty);
+    return story;
+}
+
+static void story_clear (struct story *story)
+{
+    free (story->decision);
+    json_decref (story->nodes);
+}
+
 /* --- text ---------------------------------------------------------------- */
 
 static void print_policy_finding (const json_t *v, FILE *fp)
@@ -163,8 +220,7 @@ static void print_grounds (const json_t *v, size_t most, FILE *fp)
     if (*text_of (v, "reason"))
         print_line (v, "  Reason: {reason}\n", fp);
     if ((item = json_object_get (v, "left_out")))
-        print_line (item, "  left out of audits for a while: {cause} (faults: "
-                          "{faults})\n", fp);
+        print_left_out ("  ", item, fp);
     for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++) {
         const json_t *list = json_object_get (v, lists[k].key);
         size_t n = json_array_size (list);
@@ -177,6 +233,13 @@ static void print_grounds (const json_t *v, size_t most, FILE *fp)
                 print_policy_finding (item, fp);
         }
     }
+}
+
+/* What holds for the site, and so for what is done about its nodes. */
+static void print_remarks (const struct decisions *d, FILE *fp)
+{
+    for (size_t i = 0; i < d->nremarks; i++)
+        fprintf (fp, "%s\n", d->remark[i]);
 }
 
 /* That there is nothing to report. */
@@ -201,51 +264,6 @@ static void print_calm (struct ledger *ledger, size_t nodes, FILE *fp)
     ledger_clear (&totals);
 }
 
-/* Write the decisions on all nodes with something to report, or on one node
- * (name not NULL).
- */
-static void report_decisions (struct inputs *in, const struct act_report *r,
-                              const char *action, const char *name)
-{
-    const struct decisions *d = &r->decisions;
-    const struct policy_input *input = &r->facts.input;
-    struct ledger_rows faulty;
-    json_t *nodes = json_array ();
-    FILE *fp = inputs_output (in);
-    bool found = !name || d->n == 0;
-    const json_t *v;
-    size_t i;
-
-    need_ok (ledger_faulty (in->ledger, input->now, &faulty, &fault));
-    for (i = 0; i < d->n; i++)
-        if (name ? !strcmp (d->v[i].node, name) : act_is_news (&d->v[i])) {
-            found = true;
-            json_add (nodes, node_json (input, &d->v[i], &faulty));
-        }
-    if (!found)
-        die_input ("Slurm has no node %.63s", name);
-    if (in->json)
-        inputs_put_json (in, "policy", in->fabric->hash,
-                         json_pack ("{s:I, s:s, s:I, s:b, s:o, s:O}", "time",
-                                    (json_int_t)input->now, "action", action,
-                                    "after", (json_int_t)d->after, "stopped",
-                                    d->stopped, "remarks",
-                                    json_strings (d->remark, d->nremarks),
-                                    "nodes", nodes));
-    else {
-        for (i = 0; i < d->nremarks; i++)
-            fprintf (fp, "%s\n", d->remark[i]);
-        json_array_foreach (nodes, i, v) {
-            print_line (v, decision_line, fp);
-            print_grounds (v, name ? SIZE_MAX : 0, fp);
-        }
-        if (i == 0 && d->nremarks == 0)
-            print_calm (in->ledger, input->nnodes, fp);
-    }
-    ledger_clear (&faulty);
-    json_decref (nodes);
-}
-
 /* --- the verbs ------------------------------------------------------------ */
 
 /* What the policy would do now. */
@@ -261,14 +279,41 @@ static void evaluate_policy (struct inputs *in, struct site *site,
 
 static int explain_policy (struct inputs *in)
 {
+    const char *name = in->operand[0];
     struct act_report report;
+    const struct decisions *d = &report.decisions;
+    FILE *fp = inputs_output (in);
+    struct story story;
     struct site site;
+    const json_t *v;
     int status;
+    size_t i;
 
     evaluate_policy (in, &site, &report);
-    report_decisions (in, &report, site.action, in->operand[0]);
+    story = tell_story (in, &report, name, 0);
+    if (name && d->n > 0 && json_array_size (story.nodes) == 0)
+        die_input ("Slurm has no node %.63s", name);
+    if (in->json)
+        inputs_put_json (in, "policy", in->fabric->hash,
+                         json_pack ("{s:I, s:s, s:I, s:b, s:o, s:O}", "time",
+                                    (json_int_t)report.facts.input.now,
+                                    "action", site.action, "after",
+                                    (json_int_t)d->after, "stopped", d->stopped,
+                                    "remarks",
+                                    json_strings (d->remark, d->nremarks),
+                                    "nodes", story.nodes));
+    else {
+        print_remarks (d, fp);
+        json_array_foreach (story.nodes, i, v) {
+            print_line (v, decision_line, fp);
+            print_grounds (v, name ? SIZE_MAX : 0, fp);
+        }
+        if (i == 0 && d->nremarks == 0)
+            print_calm (in->ledger, report.facts.input.nnodes, fp);
+    }
+    story_clear (&story);
     /* a read error, not an input error */
-    status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
+    status = d->stopped ? EXIT_WORLD : EXIT_OK;
     act_report_clear (&report);
     site_clear (&site);
     return status;
@@ -388,57 +433,30 @@ static void print_todo (struct inputs *in, const struct decision *d,
     free (repair);
 }
 
-/* What holds for the site, and so for what is done about its nodes. */
-static void print_remarks (const struct decisions *d, FILE *fp)
-{
-    for (size_t i = 0; i < d->nremarks; i++)
-        fprintf (fp, "%s\n", d->remark[i]);
-}
-
-/* Whether the audit suspects the node. */
-static bool is_of (const json_t *node, int64_t audit)
-{
-    const json_t *v;
-    size_t i;
-
-    json_array_foreach (json_object_get (node, "findings"), i, v)
-        if (json_int (v, "audit", 0) == audit
-            && strcmp (text_of (v, "level"), verdict_status_name (VERDICT_OK)))
-            return true;
-    return false;
-}
-
 /* Tell of one node, or of those that the audit suspects. Return how many. */
 static size_t why_nodes (struct inputs *in, const struct act_report *r,
                          const char *name, int64_t audit)
 {
-    struct ledger_rows faulty;
+    struct story story = tell_story (in, r, name, audit);
+    size_t n = json_array_size (story.nodes);
     FILE *fp = inputs_output (in);
-    size_t n = 0;
 
-    need_ok (ledger_faulty (in->ledger, r->facts.input.now, &faulty, &fault));
-    for (size_t i = 0; i < r->decisions.n; i++) {
-        const struct decision *d = &r->decisions.v[i];
-        json_t *node;
+    for (size_t i = 0; i < n && i < TOLD; i++) {
+        const json_t *node = json_array_get (story.nodes, i);
+        const struct decision *d = story.decision[i];
 
-        if (name && strcmp (d->node, name))
-            continue;
-        node = node_json (&r->facts.input, d, &faulty);
-        if ((name || is_of (node, audit)) && n++ < TOLD) {
-            print_line (node, decision_line, fp);
-            if (n == 1)
-                print_remarks (&r->decisions, fp);
-            print_cable (in->fabric, d->link, fp);
-            print_carried (in, d->link);
-            print_todo (in, d, node);
-            print_grounds (node, name ? TOLD : 0, fp);
-        }
-        json_decref (node);
+        print_line (node, decision_line, fp);
+        if (i == 0)
+            print_remarks (&r->decisions, fp);
+        print_cable (in->fabric, d->link, fp);
+        print_carried (in, d->link);
+        print_todo (in, d, node);
+        print_grounds (node, name ? TOLD : 0, fp);
     }
     if (n > TOLD)
         fprintf (fp, "and %s: pmm policy explain\n",
                  COUNTED (n - TOLD, "other node"));
-    ledger_clear (&faulty);
+    story_clear (&story);
     return n;
 }
 
@@ -668,25 +686,6 @@ static struct named find_named (struct inputs *in, const char *word)
     return n;
 }
 
-/* The decision on a node, or those on nodes that the audit suspects. */
-static json_t *nodes_json (struct inputs *in, const struct act_report *r,
-                           const char *name, int64_t audit)
-{
-    struct ledger_rows faulty;
-    json_t *list = json_array ();
-
-    need_ok (ledger_faulty (in->ledger, r->facts.input.now, &faulty, &fault));
-    for (size_t i = 0; i < r->decisions.n; i++) {
-        json_t *node = node_json (&r->facts.input, &r->decisions.v[i], &faulty);
-
-        if (name ? !strcmp (r->decisions.v[i].node, name) : is_of (node, audit))
-            json_add (list, json_incref (node));
-        json_decref (node);
-    }
-    ledger_clear (&faulty);
-    return list;
-}
-
 static json_t *audits_json (struct inputs *in, uint32_t cable)
 {
     struct ledger_rows found;
@@ -714,21 +713,25 @@ static json_t *job_json (const struct controller_job *v)
 static json_t *why_json (struct inputs *in, const struct act_report *r,
                          const char *word, const struct named *n)
 {
-    json_t *nodes, *measured;
+    json_t *measured, *facts;
+    struct story story;
 
     if (n->cable != FABRIC_NONE)
         return json_pack ("{s:o, s:o}", "cable",
                           fabric_link_json (in->fabric, n->cable), "audits",
                           audits_json (in, n->cable));
-    if (n->audit != 0)
-        return json_pack ("{s:o, s:o}", "audit",
-                          need (ledger_audit (in->ledger, n->audit, &fault)),
-                          "nodes", nodes_json (in, r, NULL, n->audit));
-    if (n->number)
+    if (n->number && n->audit == 0)
         return json_pack ("{s:o}", "job", job_json (running_job (word)));
-    nodes = nodes_json (in, r, word, 0);
-    measured = measured_last (in, r, word, json_array_size (nodes) > 0);
-    return json_pack ("{s:o, s:o}", "nodes", nodes, "measured", measured);
+    story = tell_story (in, r, n->number ? NULL : word, n->audit);
+    measured = n->number ? NULL
+                         : measured_last (in, r, word,
+                                          json_array_size (story.nodes) > 0);
+    facts = json_pack ("{s:o*, s:O, s:o*}", "audit",
+                       n->number ? need (ledger_audit (in->ledger, n->audit,
+                                                       &fault)) : NULL,
+                       "nodes", story.nodes, "measured", measured);
+    story_clear (&story);
+    return facts;
 }
 
 static int run_policy_why (struct inputs *in)
@@ -827,6 +830,5 @@ const struct verb verb_why = {
 
 const struct verb verb_policy = {
     .group = VERBS_SITE, .name = "policy",
-    .help = "show which nodes would be drained, and why",
-    .verbs = verbs,
+    .help = "show which nodes would be drained, and why", .verbs = verbs,
 };

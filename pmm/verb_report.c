@@ -178,8 +178,7 @@ static int report_page (struct inputs *in)
     page = (struct page){
         .fabric = in->fabric, .verdict = v, .made = (int64_t)time (NULL),
         .ps = in->ps, .plan = in->plan, .samples = in->samples,
-        .baseline = in->base,
-        .cabling = cabling, .counters = counters,
+        .baseline = in->base, .cabling = cabling, .counters = counters,
         .history = read_suspect_history (in, v),
     };
     need_ok (page_write (&page, inputs_output (in), &fault));

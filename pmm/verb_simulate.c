@@ -394,8 +394,7 @@ static int run_simulate (struct inputs *in)
 {
     static const double max[] = { 1, LATENCY_MAX_NS };
     struct simulate_options opts = {
-        .repeats = (unsigned int)given.repeats,
-        .seed = given.seed,
+        .repeats = (unsigned int)given.repeats, .seed = given.seed,
     };
     double outliers[2] = { 0 }; /* share, ns */
     struct traffic_class as = { 0, false };

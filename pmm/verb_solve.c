@@ -40,8 +40,7 @@ static const struct opt options[] = {
 static int run_solve (struct inputs *in)
 {
     const struct solve_options opts = {
-        .quantile = quantiles[given.quantile].quantile,
-        .pairs = given.pairs,
+        .quantile = quantiles[given.quantile].quantile, .pairs = given.pairs,
         .robust = given.robust,
     };
     struct solution *sol = need (solve (in->ps, in->samples, &opts, &fault));

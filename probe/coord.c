@@ -275,8 +275,6 @@ static int local_exchange (struct coord *coord, const uint8_t *data,
 }
 
 static const struct coord_means coord_local = {
-    .name = "local",
-    .open = local_open,
-    .close = local_close,
+    .name = "local", .open = local_open, .close = local_close,
     .exchange = local_exchange,
 };

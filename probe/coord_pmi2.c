@@ -307,9 +307,6 @@ static int pmi2_exchange (struct coord *coord, const uint8_t *data,
 }
 
 const struct coord_means coord_pmi2 = {
-    .name = "pmi2",
-    .mark = "PMI_FD",
-    .open = pmi2_open,
-    .close = pmi2_close,
+    .name = "pmi2", .mark = "PMI_FD", .open = pmi2_open, .close = pmi2_close,
     .exchange = pmi2_exchange,
 };

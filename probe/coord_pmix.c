@@ -207,10 +207,6 @@ static int pmix_exchange (struct coord *coord, const uint8_t *data,
 }
 
 const struct coord_means coord_pmix = {
-    .name = "pmix",
-    .mark = "PMIX_RANK",
-    .open = pmix_open,
-    .close = pmix_close,
-    .ask_host = pmix_ask_host,
-    .exchange = pmix_exchange,
+    .name = "pmix", .mark = "PMIX_RANK", .open = pmix_open, .close = pmix_close,
+    .ask_host = pmix_ask_host, .exchange = pmix_exchange,
 };

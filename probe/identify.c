@@ -211,10 +211,7 @@ int identify (struct identity *id, const struct roster *r,
               struct error *err)
 {
     struct identifying s = {
-        .id = id,
-        .roster = r,
-        .fabric = f,
-        .report = report,
+        .id = id, .roster = r, .fabric = f, .report = report,
         .owner = xarray (f->nendpoints, sizeof (*s.owner)),
     };
     const char *first = NULL; /* reason */

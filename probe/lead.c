@@ -213,8 +213,7 @@ static int plan_again (void *arg, struct error *err)
     struct lead *ck = arg;
     struct confirm_options opts = {
         .rounds = (unsigned int)ck->step->site.confirm_rounds,
-        .judge = &ck->thresholds,
-        .delays = &ck->delays,
+        .judge = &ck->thresholds, .delays = &ck->delays,
     };
 
     if (plan_confirm_rounds (ck->plan) > 0)
@@ -277,11 +276,9 @@ static void measure_again (struct lead *ck, struct probe_stage stage)
 static void measure_rates (struct lead *ck)
 {
     const struct burst_options opts = {
-        .ps = ck->ps,
-        .end = ck->end,
+        .ps = ck->ps, .end = ck->end,
         .hosts = ck->opts->rates == LEAD_RATES_HOSTS,
-        .spread = ck->level.spread > 0,
-        .level = ck->level.level,
+        .spread = ck->level.spread > 0, .level = ck->level.level,
     };
 
     if (ck->opts->rates == LEAD_NO_RATES)
@@ -302,11 +299,9 @@ static int measure_lead (struct lead *ck, struct error *err)
                                ? progress_relay (ck->report)
                                : progress_begin (ck->report, "pmm", "step");
     struct probe_stage stage = {
-        .plan = ck->plan,
-        .end = ck->end,
+        .plan = ck->plan, .end = ck->end,
         .repeats = (unsigned int)ck->step->site.repeats,
-        .level = ck->level.level,
-        .progress = &line,
+        .level = ck->level.level, .progress = &line,
     };
     struct samples *s;
     struct error why;

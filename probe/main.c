@@ -382,8 +382,7 @@ static int parse_probe_args (struct probe_args *a, int argc, char *argv[],
 }
 
 static struct probe_args args = {
-    .step = { .coordination = COORD_AUTO },
-    .lead = { .nonce = args.nonce },
+    .step = { .coordination = COORD_AUTO }, .lead = { .nonce = args.nonce },
 };
 
 int main (int argc, char *argv[])

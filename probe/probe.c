@@ -705,11 +705,8 @@ static void join_results (struct group *g, const struct probe_stage *stage,
             size_t task = next[g->member_of[peer]]++;
             double flow_ns[SAMPLE_FLOWS_MAX];
             struct sample sample = {
-                .a = probe[i / 2].a,
-                .b = probe[i / 2].b,
-                .round = (uint32_t)round,
-                .initiator = own,
-                .sent = of->repeats,
+                .a = probe[i / 2].a, .b = probe[i / 2].b,
+                .round = (uint32_t)round, .initiator = own, .sent = of->repeats,
                 .flow_ns = of->flows > 1 ? flow_ns : NULL,
                 .nflows = of->flows > 1 ? of->flows : 0,
             };

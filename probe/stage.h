@@ -22,11 +22,7 @@
 
 /* In this order; any may be left out. */
 enum stage {
-    STAGE_PROBE,
-    STAGE_PROBE_AGAIN,
-    STAGE_BURST,
-    STAGE_BURST_AGAIN,
-    STAGES,
+    STAGE_PROBE, STAGE_PROBE_AGAIN, STAGE_BURST, STAGE_BURST_AGAIN, STAGES,
 };
 
 /* A member in a stage. */

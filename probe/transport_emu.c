@@ -399,9 +399,7 @@ static int take_packet (struct emu *e, size_t len, struct packet *packet,
     packet->time_ns = packet->stamp_ns = e->now;
     packet->held_ns = 0;
     packet->way = (struct transport_way){
-        .own = p[17],
-        .other = p[16],
-        .flow = p[18] % TRANSPORT_FLOWS_MAX,
+        .own = p[17], .other = p[16], .flow = p[18] % TRANSPORT_FLOWS_MAX,
     };
     packet->len = len - EMU_RECV_HEADER;
     memcpy (packet->data, p + EMU_RECV_HEADER, packet->len);
@@ -515,17 +513,8 @@ static int64_t emu_now_ns (const void *t)
 }
 
 const struct transport transport_emu = {
-    .name = "emu",
-    .open = emu_open,
-    .close = emu_close,
-    .subnet = emu_subnet,
-    .connect = emu_connect,
-    .set_level = emu_set_level,
-    .send = emu_send,
-    .recv = emu_recv,
-    .bulk_prepare = emu_bulk_prepare,
-    .bulk = emu_bulk,
-    .bulk_port = emu_bulk_port,
-    .now_ns = emu_now_ns,
-    .sysfs = emu_sysfs,
+    .name = "emu", .open = emu_open, .close = emu_close, .subnet = emu_subnet,
+    .connect = emu_connect, .set_level = emu_set_level, .send = emu_send,
+    .recv = emu_recv, .bulk_prepare = emu_bulk_prepare, .bulk = emu_bulk,
+    .bulk_port = emu_bulk_port, .now_ns = emu_now_ns, .sysfs = emu_sysfs,
 };

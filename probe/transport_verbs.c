@@ -247,8 +247,7 @@ static int post_receive (struct verbs_rail *rail, struct slot *slot,
         { (uintptr_t)slot->data, VERBS_SLOT, q->mr->lkey },
     };
     struct ibv_recv_wr wr = {
-        .wr_id = (uintptr_t)slot,
-        .sg_list = sge,
+        .wr_id = (uintptr_t)slot, .sg_list = sge,
         .num_sge = add_pad (d, d->pad_mr ? 128UL << d->at.mtu : 0, &sge[1]),
     };
     struct ibv_recv_wr *bad;
@@ -283,10 +282,8 @@ static int create_qp (struct verbs_rail *rail, struct queue *q,
         .recv_cq = rail->receives,
         .qp_type = type,
         .cap = {
-            .max_send_wr = q->depth,
-            .max_recv_wr = q->receives,
-            .max_send_sge = parts,
-            .max_recv_sge = parts,
+            .max_send_wr = q->depth, .max_recv_wr = q->receives,
+            .max_send_sge = parts, .max_recv_sge = parts,
             .max_inline_data = d->inlines ? INLINE_WANTED : 0,
         },
     };
@@ -878,16 +875,12 @@ static int send_by (struct verbs_rail *rail, uint32_t peer,
     uint32_t qpn;
     struct queue *q = find_queue (rail, peer, timing, &ah, &qpn);
     struct verbs_header header = {
-        .from = rail->self,
-        .type = type,
-        .pad = (uint16_t)pad,
+        .from = rail->self, .type = type, .pad = (uint16_t)pad,
     };
     struct ibv_sge sge[2];
     struct ibv_send_wr wr = {
-        .wr_id = (uintptr_t)q,
-        .sg_list = sge,
-        .num_sge = add_pad (&rail->device, pad, &sge[1]),
-        .opcode = IBV_WR_SEND,
+        .wr_id = (uintptr_t)q, .sg_list = sge,
+        .num_sge = add_pad (&rail->device, pad, &sge[1]), .opcode = IBV_WR_SEND,
     };
     struct ibv_send_wr *bad;
     uint8_t *slot;
@@ -1367,20 +1360,11 @@ static const char *verbs_trouble (const void *t)
 }
 
 const struct transport transport_verbs = {
-    .name = "verbs",
-    .open = verbs_open,
-    .close = verbs_close,
-    .subnet = verbs_subnet,
-    .agree = verbs_agree,
-    .connect = verbs_connect,
-    .prepare = verbs_prepare,
-    .set_level = verbs_set_level,
-    .attend = verbs_attend,
-    .send = verbs_send,
-    .recv = verbs_recv,
-    .bulk_prepare = verbs_prepare_bulk,
-    .bulk = verbs_run_bulk,
-    .bulk_port = verbs_port_bulk,
-    .now_ns = verbs_now_ns,
+    .name = "verbs", .open = verbs_open, .close = verbs_close,
+    .subnet = verbs_subnet, .agree = verbs_agree, .connect = verbs_connect,
+    .prepare = verbs_prepare, .set_level = verbs_set_level,
+    .attend = verbs_attend, .send = verbs_send, .recv = verbs_recv,
+    .bulk_prepare = verbs_prepare_bulk, .bulk = verbs_run_bulk,
+    .bulk_port = verbs_port_bulk, .now_ns = verbs_now_ns,
     .trouble = verbs_trouble,
 };

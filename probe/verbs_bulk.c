@@ -293,10 +293,8 @@ static int open_qp (struct verbs_bulk *b, struct bulk_qp *q, struct error *err)
         .qp_type = IBV_QPT_RC,
         .sq_sig_all = 1,
         .cap = {
-            .max_send_wr = OUTSTANDING,
-            .max_recv_wr = RECEIVES,
-            .max_send_sge = 1,
-            .max_recv_sge = 1,
+            .max_send_wr = OUTSTANDING, .max_recv_wr = RECEIVES,
+            .max_send_sge = 1, .max_recv_sge = 1,
         },
     };
     int rc = 0;
@@ -407,15 +405,10 @@ static int connect_pair (struct verbs_bulk *b, struct bulk_pair *p, uint8_t sl,
     p->address = told->address;
     for (int i = 0; i < p->qps; i++) {
         struct verbs_rc rc = {
-            .to = p->end.at,
-            .way = p->end.way,
-            .sl = sl,
-            .qpn = told->qpn[i],
+            .to = p->end.at, .way = p->end.way, .sl = sl, .qpn = told->qpn[i],
             .psn_in = bulk_psn (b, p->end.peer, told->made, i),
-            .psn_out = bulk_psn (b, b->self, p->meet.made, i),
-            .mtu = p->mtu,
-            .timeout = BULK_TIMEOUT,
-            .retries = BULK_RETRIES,
+            .psn_out = bulk_psn (b, b->self, p->meet.made, i), .mtu = p->mtu,
+            .timeout = BULK_TIMEOUT, .retries = BULK_RETRIES,
             .rnr_retries = BULK_RNR_RETRIES,
         };
 

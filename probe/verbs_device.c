@@ -420,8 +420,7 @@ void verbs_device_route (const struct verbs_device *d,
         .port_num = d->port,
         .is_global = d->at.global || to->global,
         .grh = {
-            .sgid_index = d->gid_index,
-            .hop_limit = HOP_LIMIT,
+            .sgid_index = d->gid_index, .hop_limit = HOP_LIMIT,
             .traffic_class = d->traffic_class,
         },
     };
@@ -442,10 +441,8 @@ int verbs_device_init_qp (const struct verbs_device *d, struct ibv_qp *qp,
                           unsigned int access, struct error *err)
 {
     struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_INIT,
-        .port_num = d->port,
-        .pkey_index = d->pkey_index,
-        .qp_access_flags = access,
+        .qp_state = IBV_QPS_INIT, .port_num = d->port,
+        .pkey_index = d->pkey_index, .qp_access_flags = access,
     };
 
     return verbs_device_modify (
@@ -459,10 +456,8 @@ int verbs_device_connect (const struct verbs_device *d, struct ibv_qp *qp,
                           const struct verbs_rc *rc, struct error *err)
 {
     struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_RTR,
-        .path_mtu = (enum ibv_mtu)rc->mtu,
-        .dest_qp_num = rc->qpn,
-        .rq_psn = rc->psn_in & PSN_MASK,
+        .qp_state = IBV_QPS_RTR, .path_mtu = (enum ibv_mtu)rc->mtu,
+        .dest_qp_num = rc->qpn, .rq_psn = rc->psn_in & PSN_MASK,
         .min_rnr_timer = RNR_TIMER,
     };
 
@@ -475,10 +470,8 @@ int verbs_device_connect (const struct verbs_device *d, struct ibv_qp *qp,
         < 0)
         return -1;
     attr = (struct ibv_qp_attr){
-        .qp_state = IBV_QPS_RTS,
-        .sq_psn = rc->psn_out & PSN_MASK,
-        .timeout = rc->timeout,
-        .retry_cnt = rc->retries,
+        .qp_state = IBV_QPS_RTS, .sq_psn = rc->psn_out & PSN_MASK,
+        .timeout = rc->timeout, .retry_cnt = rc->retries,
         .rnr_retry = rc->rnr_retries,
     };
     return verbs_device_modify (d, qp, &attr,

@@ -487,62 +487,54 @@ static const char *const fact_words[FACT_KINDS] = {
     [FACT_ONE_WAY] = " one way",
     [FACT_ONE_WAY_MEAN] = " (in one direction, the mean of both)",
     [FACT_MESSAGES] = " in messages{a? from }{a}{b? to }{b}",
-    [FACT_MESSAGES_MEAN]
-    = " (in messages{a? from }{a}{b? to }{b}, the mean of both directions)",
+    [FACT_MESSAGES_MEAN] = " (in messages{a? from }{a}{b? to }{b}, the mean "
+        "of both directions)",
     [FACT_ABOVE_BASELINE] = " above the value expected from the baseline",
-    [FACT_ABOVE_LRTL]
-    = " above cables of its class and LinkRoundTripLatency; without a "
-      "baseline this need not be new",
-    [FACT_ABOVE_CLASS]
-    = " above its class; without a baseline this need not be new",
-    [FACT_ROUTE]
-    = "{0 probe} by the route from switch {a} ({b}) to {c} differ{0:s|} "
-      "by {+1} ns (+-{2}) from the value that the forwarding tables "
-      "predict",
-    [FACT_HOST]
-    = "its round trips take {+0} ns (+-{1}) one way over the baseline's; "
-      "its loopback, which crosses no cable, shows {+2} ns of that",
-    [FACT_HOST_LOOPBACK]
-    = "its loopback, which crosses no cable, shows {+0} ns (+-{1}) one "
-      "way over the baseline's",
-    [FACT_DELAYED]
-    = "{0} of {1} messages across it take {g2} us more than the least or "
-      "longer, of all others {3} of {4}",
-    [FACT_LOST]
-    = "{0} of {1} messages across it were lost, of all others {2} of {3}",
-    [FACT_FLOWS]
-    = "{0} of {1 flow} that may cross {5:it|one of them} show{0:s|} {+2} "
-      "ns (+-{3}) one way; about {4} do cross each",
-    [FACT_TRAFFIC_SENT]
-    = "{a} carries others' traffic: sent {0} % of what its link carries",
-    [FACT_TRAFFIC_RECEIVED]
-    = "{a} carries others' traffic: received {0} % of what its link "
-      "carries",
-    [FACT_TRAFFIC_BOTH]
-    = "{a} carries others' traffic: sent {0} % and received {1} % of what "
-      "its link carries",
+    [FACT_ABOVE_LRTL] = " above cables of its class and LinkRoundTripLatency; "
+        "without a baseline this need not be new",
+    [FACT_ABOVE_CLASS] = " above its class; without a baseline this need not "
+        "be new",
+    [FACT_ROUTE] = "{0 probe} by the route from switch {a} ({b}) to {c} "
+        "differ{0:s|} by {+1} ns (+-{2}) from the value that the forwarding "
+        "tables predict",
+    [FACT_HOST] = "its round trips take {+0} ns (+-{1}) one way over the "
+        "baseline's; its loopback, which crosses no cable, shows {+2} ns of "
+        "that",
+    [FACT_HOST_LOOPBACK] = "its loopback, which crosses no cable, shows {+0} "
+        "ns (+-{1}) one way over the baseline's",
+    [FACT_DELAYED] = "{0} of {1} messages across it take {g2} us more than "
+        "the least or longer, of all others {3} of {4}",
+    [FACT_LOST] = "{0} of {1} messages across it were lost, of all others {2} "
+        "of {3}",
+    [FACT_FLOWS] = "{0} of {1 flow} that may cross {5:it|one of them} "
+        "show{0:s|} {+2} ns (+-{3}) one way; about {4} do cross each",
+    [FACT_TRAFFIC_SENT] = "{a} carries others' traffic: sent {0} % of what "
+        "its link carries",
+    [FACT_TRAFFIC_RECEIVED] = "{a} carries others' traffic: received {0} % of "
+        "what its link carries",
+    [FACT_TRAFFIC_BOTH] = "{a} carries others' traffic: sent {0} % and "
+        "received {1} % of what its link carries",
 
     [FACT_SWITCH_TOO] = "; a slow switch is as likely",
     [FACT_GREW] = "; it grew while it was measured",
-    [FACT_TRAFFIC_TOO]
-    = "; others' traffic met all messages across it, and is as likely",
-    [FACT_SOFTWARE_TOO]
-    = "; without a loopback, the host's software is as likely",
+    [FACT_TRAFFIC_TOO] = "; others' traffic met all messages across it, and "
+        "is as likely",
+    [FACT_SOFTWARE_TOO] = "; without a loopback, the host's software is as "
+        "likely",
     [FACT_LOOPBACK_FAST] = "; the adapter's own loopback is as fast as before",
-    [FACT_LOOPBACK_AS_OTHERS]
-    = "; the adapter's own loopback is as fast as those of the other hosts",
-    [FACT_LOOPBACK_SLOW]
-    = "; its loopback is slower, too, by {0} ns, which do not count here",
-    [FACT_LOOPBACK_SLOWEST]
-    = "; its loopback is slower by {0} ns than those of the other hosts",
-    [FACT_CLASS_LESS]
-    = "; the others of its class take {0} ns less than before",
-    [FACT_CLASS_MORE]
-    = "; a whole class of links takes {0} ns more than before, which may "
-      "be a part of this",
+    [FACT_LOOPBACK_AS_OTHERS] = "; the adapter's own loopback is as fast as "
+        "those of the other hosts",
+    [FACT_LOOPBACK_SLOW] = "; its loopback is slower, too, by {0} ns, which "
+        "do not count here",
+    [FACT_LOOPBACK_SLOWEST] = "; its loopback is slower by {0} ns than those "
+        "of the other hosts",
+    [FACT_CLASS_LESS] = "; the others of its class take {0} ns less than "
+        "before",
+    [FACT_CLASS_MORE] = "; a whole class of links takes {0} ns more than "
+        "before, which may be a part of this",
     [FACT_NONE_BEFORE] = ", and none did so in the baseline",
     [FACT_CAGE] = "; it and {a} are both in cage {0} of switch {b} ({c}): one "
-                  "transceiver",
+        "transceiver",
     [FACT_COUNTS] = "; a port of it counts errors",
     [FACT_LANES_LOST] = "; it has lost lanes",
     [FACT_LANES_SLOW] = "; its lanes are slower than they could be",
@@ -550,12 +542,12 @@ static const char *const fact_words[FACT_KINDS] = {
 
     [FACT_RATE] = "{0 flow} across it carried {r1} of {r2} Gb/s{a? from }{a}",
     [FACT_RATE_SENT] = "what it sends: {0 flow} carried {r1} of {r2} Gb/s",
-    [FACT_RATE_RECEIVED]
-    = "what it receives: {0 flow} carried {r1} of {r2} Gb/s",
+    [FACT_RATE_RECEIVED] = "what it receives: {0 flow} carried {r1} of {r2} "
+        "Gb/s",
     [FACT_RATE_BEFORE] = "; in the baseline {r0} Gb/s",
     [FACT_RATE_LOOPBACK] = "; its loopback, which crosses no cable, {r0} Gb/s",
-    [FACT_RATE_PCIE]
-    = "; PCIe runs at {G1} x{0} of {G3} x{2}, which carries {r4} Gb/s",
+    [FACT_RATE_PCIE] = "; PCIe runs at {G1} x{0} of {G3} x{2}, which carries "
+        "{r4} Gb/s",
     [FACT_RATE_STRICT] = "; better without relaxed ordering",
     [FACT_RATE_RETRIES] = "; its adapter counted {0 retransmission} meanwhile",
     [FACT_RATE_ERRORS] = "; PCIe corrected {0 error} meanwhile",
@@ -564,110 +556,88 @@ static const char *const fact_words[FACT_KINDS] = {
 
     [FACT_RATE_SLOT] = "{a}: its slot allows {G1} x{0}: {r2} of {r3} Gb/s",
     [FACT_RATE_ALIKE] = "{a}: most carry {r1} of {r2} Gb/s: {0 host} alike",
-    [FACT_RATE_FILLED]
-    = "{0} of {2 cable} between switches could be filled to {1} % at most",
-    [FACT_RATE_UNTOLD]
-    = "the rate of {0 cable} could not be judged: others' traffic, or too "
-      "few flows",
+    [FACT_RATE_FILLED] = "{0} of {2 cable} between switches could be filled "
+        "to {1} % at most",
+    [FACT_RATE_UNTOLD] = "the rate of {0 cable} could not be judged: others' "
+        "traffic, or too few flows",
     [FACT_RATE_FORBIDDEN] = "rates were not measured: the site does not allow "
-                            "it here (Rates in pmm.conf)",
-    [FACT_RATE_TRANSPORT]
-    = "rates were not measured: bursts are not possible over this transport",
-    [FACT_RATE_SITE]
-    = "rates were measured of host links alone, as this site allows no more",
-    [FACT_RATE_TIME]
-    = "rates were measured of host links alone: the others would take too "
-      "long",
-    [FACT_RATE_SPREAD]
-    = "rates were measured of host links alone, as messages are spread "
-      "over the others",
+        "it here (Rates in pmm.conf)",
+    [FACT_RATE_TRANSPORT] = "rates were not measured: bursts are not possible "
+        "over this transport",
+    [FACT_RATE_SITE] = "rates were measured of host links alone, as this site "
+        "allows no more",
+    [FACT_RATE_TIME] = "rates were measured of host links alone: the others "
+        "would take too long",
+    [FACT_RATE_SPREAD] = "rates were measured of host links alone, as "
+        "messages are spread over the others",
     [FACT_RATE_WHY] = "rates: {b?not those of }{b}{b?: }{a}",
-    [FACT_RATE_HOSTS] = "rates of some hosts were not measured: no bursts were "
-                        "possible with them",
-    [FACT_ALONE]
-    = "{0 port} not measured, alone in {0:its subnet|their subnets} of "
-      "the job: {a}{0:|, ...}",
+    [FACT_RATE_HOSTS] = "rates of some hosts were not measured: no bursts "
+        "were possible with them",
+    [FACT_ALONE] = "{0 port} not measured, alone in {0:its subnet|their "
+        "subnets} of the job: {a}{0:|, ...}",
     [FACT_SILENT_NODES] = "{0 node} did not answer: {a}",
     [FACT_INCOMPLETE] = "the measurement was not completed",
     [FACT_ABSENT_PROBES] = "{0 planned probe} {0:was|were} not measured",
     [FACT_SILENT_PROBES] = "{0 probe} lost all of {0:its|their} messages",
-    [FACT_SPREAD]
-    = "{0 switch} spread{0:s|} messages of service level {1} over several "
-      "paths (adaptive or hashed routing)",
-    [FACT_SPREAD_BEFORE]
-    = "the baseline's messages were spread over several paths (adaptive "
-      "or hashed routing)",
+    [FACT_SPREAD] = "{0 switch} spread{0:s|} messages of service level {1} "
+        "over several paths (adaptive or hashed routing)",
+    [FACT_SPREAD_BEFORE] = "the baseline's messages were spread over several "
+        "paths (adaptive or hashed routing)",
     [FACT_UNSEEN_LINKS] = "{0 link} {0:was|were} not measured by any probe",
-    [FACT_UNRESOLVED]
-    = "{0} of the {1} links cannot be resolved by this job's paths",
-    [FACT_NO_BASELINE]
-    = "no baseline: links were compared with their classes only",
-    [FACT_NO_BASELINE_LRTL]
-    = "no baseline: links were compared with their classes, {0} of the "
-      "{1} by their LinkRoundTripLatency",
+    [FACT_UNRESOLVED] = "{0} of the {1} links cannot be resolved by this "
+        "job's paths",
+    [FACT_NO_BASELINE] = "no baseline: links were compared with their classes "
+        "only",
+    [FACT_NO_BASELINE_LRTL] = "no baseline: links were compared with their "
+        "classes, {0} of the {1} by their LinkRoundTripLatency",
     [FACT_NOT_IN_BASELINE] = "{0} of the {1} links are not in the baseline",
-    [FACT_FASTER]
-    = "{a} takes {0} ns less than expected: it was repaired or changed, "
-      "or was slow when the baseline was taken",
-    [FACT_UNEVEN]
-    = "{1:one direction of |}{b?switch }{a}{b? (}{b}{b?)} looks slow by "
-      "{+0} ns, or paths across it are longer than others: only a "
-      "baseline can tell",
-    [FACT_CLASS_SHIFT]
-    = "all links of class {a} differ by {+0} ns from the expected value; "
-      "this shift was removed",
-    [FACT_DRIFT]
-    = "all links took {+0} ns more at the end of the first stage than at "
-      "its beginning; this drift was removed",
-    [FACT_UNJUDGED]
-    = "others' traffic filled host ends and may have filled {0 link} on "
-      "its way, which were not judged",
-    [FACT_LOOPBACKS_SHIFT]
-    = "the loopbacks of most hosts take {+0} ns one way over the "
-      "baseline's",
-    [FACT_LOST_NOWHERE]
-    = "{0} of {1} messages were lost, on no link in particular: "
-      "InfiniBand loses none; look at the switches' discards, the MTU, "
-      "receive queues, and for nodes that are too slow to answer",
+    [FACT_FASTER] = "{a} takes {0} ns less than expected: it was repaired or "
+        "changed, or was slow when the baseline was taken",
+    [FACT_UNEVEN] = "{1:one direction of |}{b?switch }{a}{b? (}{b}{b?)} looks "
+        "slow by {+0} ns, or paths across it are longer than others: only a "
+        "baseline can tell",
+    [FACT_CLASS_SHIFT] = "all links of class {a} differ by {+0} ns from the "
+        "expected value; this shift was removed",
+    [FACT_DRIFT] = "all links took {+0} ns more at the end of the first stage "
+        "than at its beginning; this drift was removed",
+    [FACT_UNJUDGED] = "others' traffic filled host ends and may have filled "
+        "{0 link} on its way, which were not judged",
+    [FACT_LOOPBACKS_SHIFT] = "the loopbacks of most hosts take {+0} ns one "
+        "way over the baseline's",
+    [FACT_LOST_NOWHERE] = "{0} of {1} messages were lost, on no link in "
+        "particular: InfiniBand loses none; look at the switches' discards, "
+        "the MTU, receive queues, and for nodes that are too slow to answer",
     [FACT_LOST_SOME] = "{0} of {1} messages were lost",
     [FACT_SOME_LINK_LOSES] = "some link between switches loses messages",
     [FACT_SOME_LINK_DELAYS] = "some link between switches delays messages",
-    [FACT_UNEVEN_PAIRS]
-    = "the paths of {0 pair} differ in length: their flows do not show "
-      "whether a cable between switches is slow",
-    [FACT_FLOWS_ENOUGH]
-    = "of {1 cable} that only some flows cross, {0} had enough flows to "
-      "show whether one is slow",
-    [FACT_OPEN]
-    = "{0} of {1 host end} and {2} of {3 other link} were judged; not "
-      "judged, because others' traffic or too few probes would hide {4} "
-      "ns: {a}{5:, ...|}; the verdict does not include them",
+    [FACT_UNEVEN_PAIRS] = "the paths of {0 pair} differ in length: their "
+        "flows do not show whether a cable between switches is slow",
+    [FACT_FLOWS_ENOUGH] = "of {1 cable} that only some flows cross, {0} had "
+        "enough flows to show whether one is slow",
+    [FACT_OPEN] = "{0} of {1 host end} and {2} of {3 other link} were judged; "
+        "not judged, because others' traffic or too few probes would hide {4} "
+        "ns: {a}{5:, ...|}; the verdict does not include them",
     [FACT_TOO_MANY] = "more is slow than can be resolved",
     [FACT_DISTURBED] = "{0 probe} {0:was|were} disturbed and ignored",
-    [FACT_DISTRUSTED]
-    = "the loopbacks of {0 host} differ from the baseline's, while round "
-      "trips do not, and were ignored",
+    [FACT_DISTRUSTED] = "the loopbacks of {0 host} differ from the "
+        "baseline's, while round trips do not, and were ignored",
     [FACT_NOTHING] = "nothing to measure",
-    [FACT_STAGE_SHIFT]
-    = "all round trips took {+0} ns more when suspects were measured "
-      "again; this was subtracted",
+    [FACT_STAGE_SHIFT] = "all round trips took {+0} ns more when suspects "
+        "were measured again; this was subtracted",
     [FACT_LEVEL] = "measured on {a}",
-    [FACT_PRIVATE_LFTS]
-    = "private LFTs: {0 switch} may forward by other tables than those "
-      "that were read",
-    [FACT_FAST_RECOVERY]
-    = "fast recovery: the cable at {a} is not active, and its messages "
-      "may take another way",
-    [FACT_NO_PORT]
-    = "{a} ha{0:s|ve} no InfiniBand port: the other nodes were measured",
+    [FACT_PRIVATE_LFTS] = "private LFTs: {0 switch} may forward by other "
+        "tables than those that were read",
+    [FACT_FAST_RECOVERY] = "fast recovery: the cable at {a} is not active, "
+        "and its messages may take another way",
+    [FACT_NO_PORT] = "{a} ha{0:s|ve} no InfiniBand port: the other nodes were "
+        "measured",
     [FACT_UNCONFIRMED] = "the second stage failed: {a}",
     [FACT_MORE_NODES] = "something is wrong with {0} more nodes",
-    [FACT_STOOD_IN]
-    = "{a} was to lead and printed no result: {b|another node} did",
+    [FACT_STOOD_IN] = "{a} was to lead and printed no result: {b|another "
+        "node} did",
     [FACT_ASTRAY] = "{a} printed a result, but {b} led: it does not count",
-    [FACT_TRAFFIC_UNTOLD]
-    = "{0} of {1} ports did not report their traffic: traffic of others "
-      "is not seen there",
+    [FACT_TRAFFIC_UNTOLD] = "{0} of {1} ports did not report their traffic: "
+        "traffic of others is not seen there",
     [FACT_PCIE_LANES] = "{a}: PCIe runs at x{0} of x{1}",
 };
 

@@ -76,14 +76,8 @@ char *words_cable (const struct words_drain *d);
 
 /* Kinds of notices, as NotifyProgram gets them (pmm.conf(5)). */
 enum words_event {
-    EVENT_DRAIN,
-    EVENT_RESUME,
-    EVENT_WOULD_DRAIN,
-    EVENT_CABLE,
-    EVENT_BLOCKED,
-    EVENT_TROUBLE,
-    EVENT_DIGEST,
-    EVENTS,
+    EVENT_DRAIN, EVENT_RESUME, EVENT_WOULD_DRAIN, EVENT_CABLE, EVENT_BLOCKED,
+    EVENT_TROUBLE, EVENT_DIGEST, EVENTS,
 };
 extern const struct event_words {
     const char *name;

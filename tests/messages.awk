@@ -9,7 +9,7 @@
 BEGIN {
     calls = "(^|[^a-z_])((error|die)_(input|world|errno|prefix|usage)|die|" \
         "say(_ok|_info|_warn|_fail|_unknown)?|doctor_say|service_log|" \
-        "slurm_error|slurm_spank_log|place_input|draft_fault|" \
+        "slurm_error|slurm_spank_log|place_input|import_fault|" \
         "add_limit|add_note|fabric_warn|look_add|outcome_set|db_refuse|" \
         "print_verbose|set_no_result|set_queue_answer|set_decision|" \
         "add_policy_remark|report_policy_line|log_policy_line|" \

@@ -67,8 +67,7 @@ json_t *json_read (FILE *fp, const char *name, const char *kind,
 {
     struct stat st;
     struct json_source src = {
-        .fp = fp,
-        .left = max_bytes,
+        .fp = fp, .left = max_bytes,
         .total = fstat (fileno (fp), &st) == 0 ? (size_t)st.st_size : 0,
     };
     json_error_t jerr;

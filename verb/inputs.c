@@ -17,10 +17,7 @@
 #include "util/terminal.h"
 #include "util/text.h"
 
-enum {
-    LIST_BYTES_MAX = 1 << 24,
-    HOSTS_MAX = 1 << 20,
-};
+enum { LIST_BYTES_MAX = 1 << 24, HOSTS_MAX = 1 << 20 };
 
 /* The same of n files. */
 static struct fabric *open_files (const struct inputs *in,

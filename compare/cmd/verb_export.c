@@ -115,8 +115,7 @@ static int run_export_verb (struct inputs *in)
 }
 
 const struct verb verb_export = {
-    .name = "export",
-    .help = "write plans and latencies for other programs",
+    .name = "export", .help = "write plans and latencies for other programs",
     .may = TAKES_FABRIC | TAKES_PLAN | TAKES_OUTPUT,
     .options = options, .given = &given, .rules = rules, .run = run_export_verb,
 };

@@ -454,8 +454,7 @@ static int run_infer (struct inputs *in)
 }
 
 const struct verb verb_infer = {
-    .name = "infer",
-    .help = "infer the topology from latencies alone",
+    .name = "infer", .help = "infer the topology from latencies alone",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "FILE", .min = 1, .max = 1,
     .options = options, .given = &given, .rules = rules, .run = run_infer,
 };

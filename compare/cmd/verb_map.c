@@ -153,8 +153,7 @@ static int run_map (struct inputs *in)
 }
 
 const struct verb verb_map = {
-    .name = "map",
-    .help = "order ranks for srun by who talks to whom",
+    .name = "map", .help = "order ranks for srun by who talks to whom",
     .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT,
     .operands = "GRAPH", .min = 1, .max = 1,
     .options = options, .given = &given, .rules = rules, .run = run_map,

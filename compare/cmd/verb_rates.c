@@ -73,10 +73,8 @@ static int run_measured (struct inputs *in)
     const struct series *s = choose_run (&list, in);
     double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
     struct rates_report r = {
-        .fabric = in->fabric,
-        .much = given.much,
-        .length = s->length[s->nlengths - 1],
-        .complete = s->complete,
+        .fabric = in->fabric, .much = given.much,
+        .length = s->length[s->nlengths - 1], .complete = s->complete,
     };
     struct carry *carry = NULL;
     struct rates_switch *sw;

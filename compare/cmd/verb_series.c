@@ -19,9 +19,7 @@ static struct series_words {
     const char *lengths;
     int stat, own_time, run;
 } given = {
-    .to = { .format = "table" },
-    .stat = SERIES_MEDIAN,
-    .own_time = OWN_NONE,
+    .to = { .format = "table" }, .stat = SERIES_MEDIAN, .own_time = OWN_NONE,
     .run = ALL_RUNS,
 };
 

@@ -68,9 +68,6 @@ static int run_compare_simulate (struct inputs *in)
 const struct verb compare_simulate = {
     .name = "simulate",
     .help = "simulate the series that a plan of flows would measure",
-    .needs = TAKES_FABRIC | TAKES_PLAN,
-    .may = TAKES_OUTPUT,
-    .options = options,
-    .given = &given_rates,
-    .run = run_compare_simulate,
+    .needs = TAKES_FABRIC | TAKES_PLAN, .may = TAKES_OUTPUT, .options = options,
+    .given = &given_rates, .run = run_compare_simulate,
 };

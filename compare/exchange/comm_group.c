@@ -296,10 +296,7 @@ static int send_packet (struct comm_group *c, uint32_t m, uint32_t number,
     const struct stream_packet *slot = &p->out[number % COMM_GROUP_WINDOW];
     uint8_t data[PACKET_HEADER + COMM_GROUP_NOTE_MAX];
     struct group_letter letter = {
-        .kind = PACKET,
-        .pad = slot->pad,
-        .number = number,
-        .data = data,
+        .kind = PACKET, .pad = slot->pad, .number = number, .data = data,
         .len = PACKET_HEADER + (size_t)slot->len,
     };
 
@@ -317,11 +314,8 @@ static int send_state (struct comm_group *c, uint32_t m, enum letter_kind kind,
     struct stream_peer *p = &c->peer[m];
     uint8_t data[STATE_SIZE];
     struct group_letter letter = {
-        .kind = (uint8_t)kind,
-        .asks = kind == ASKS,
-        .number = p->missed,
-        .data = data,
-        .len = sizeof (data),
+        .kind = (uint8_t)kind, .asks = kind == ASKS, .number = p->missed,
+        .data = data, .len = sizeof (data),
     };
 
     wire_put (data, p->here, 8);
@@ -1028,19 +1022,10 @@ static const struct comm_exchange exchanges[] = {
 };
 
 const struct comm comm_group = {
-    .reserve = comm_reserve,
-    .now_ns = comm_now,
-    .barrier = comm_barrier,
-    .send = comm_send,
-    .recv = comm_recv,
-    .recv_any = comm_recv_any,
-    .start_send = comm_start_send,
-    .start_recv = comm_start_recv,
-    .wait_one = comm_wait_one,
-    .wait_all = comm_wait_all,
-    .send_note = comm_send_note,
-    .recv_note = comm_recv_note,
-    .collect = comm_collect,
-    .tell = comm_tell,
-    .exchanges = exchanges,
+    .reserve = comm_reserve, .now_ns = comm_now, .barrier = comm_barrier,
+    .send = comm_send, .recv = comm_recv, .recv_any = comm_recv_any,
+    .start_send = comm_start_send, .start_recv = comm_start_recv,
+    .wait_one = comm_wait_one, .wait_all = comm_wait_all,
+    .send_note = comm_send_note, .recv_note = comm_recv_note,
+    .collect = comm_collect, .tell = comm_tell, .exchanges = exchanges,
 };

@@ -157,10 +157,8 @@ static int predict_length (struct tests *x, uint64_t length, struct error *err)
         const struct series_row *p = &x->measured->row[i];
         struct sample sample = {
             .a = x->end[p->a < p->b ? p->a : p->b],
-            .b = x->end[p->a < p->b ? p->b : p->a],
-            .initiator = x->end[p->a],
-            .sent = p->count,
-            .lost = p->lost,
+            .b = x->end[p->a < p->b ? p->b : p->a], .initiator = x->end[p->a],
+            .sent = p->count, .lost = p->lost,
         };
 
         if (p->length != length)
@@ -293,11 +291,8 @@ static const struct opt_group groups[] = {
 
 static const struct exchange_program program = {
     .name = "pmm-compare-probe",
-    .launcher = "srun --mpi=pmix --ntasks-per-node=1",
-    .options = groups,
-    .data = &tests,
-    .plan = plan_pmm,
-    .after = print_tests_beside,
+    .launcher = "srun --mpi=pmix --ntasks-per-node=1", .options = groups,
+    .data = &tests, .plan = plan_pmm, .after = print_tests_beside,
 };
 
 /* Return 0, ERROR_WORLD if something is missing, or -1 with err. */

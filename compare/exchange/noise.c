@@ -240,10 +240,7 @@ static int run_noise_test (struct exchange_session *x, struct error *err)
 }
 
 const struct exchange_test exchange_noise = {
-    .name = "noise",
-    .help = "what a pair sees while others exchange messages",
-    .options = args_noise, .rules = args_noise_rules,
-    .exchange = "both-ways",
-    .length = { (uint64_t[]){ 0 }, 1 },
-    .run = run_noise_test,
+    .name = "noise", .help = "what a pair sees while others exchange messages",
+    .options = args_noise, .rules = args_noise_rules, .exchange = "both-ways",
+    .length = { (uint64_t[]){ 0 }, 1 }, .run = run_noise_test,
 };

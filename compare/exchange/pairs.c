@@ -16,11 +16,7 @@
 #include "util/map.h"
 #include "util/sort.h"
 
-enum {
-    GATHER_STEPS = 64,
-    NAME_MAX_BYTES = 256,
-    RETEST_MAX = 1 << 20,
-};
+enum { GATHER_STEPS = 64, NAME_MAX_BYTES = 256, RETEST_MAX = 1 << 20 };
 
 /*
  * Measuring
@@ -476,8 +472,6 @@ static int run_pairs_test (struct exchange_session *x, struct error *err)
 const struct exchange_test exchange_pairs = {
     .name = "pairs",
     .help = "messages between pairs of processes, by any pattern",
-    .options = args_pairs,
-    .exchange = "round-trip",
-    .length = { (uint64_t[]){ 0 }, 1 },
-    .run = run_pairs_test,
+    .options = args_pairs, .exchange = "round-trip",
+    .length = { (uint64_t[]){ 0 }, 1 }, .run = run_pairs_test,
 };

@@ -653,9 +653,7 @@ int exchange_run (const struct exchange_program *program,
                   struct error *err)
 {
     struct exchange_session x = {
-        .program = program,
-        .args = args,
-        .party = *party,
+        .program = program, .args = args, .party = *party,
     };
     struct party *p = &x.party;
     int rc = -1;

@@ -348,6 +348,5 @@ const struct exchange_test exchange_topology = {
     .name = "topology",
     .help = "whole topologies at once: star, complete graph, ring",
     .options = args_topology,
-    .length = { (uint64_t[]){ 1024, 8192, 65536 }, 3 },
-    .run = run_test,
+    .length = { (uint64_t[]){ 1024, 8192, 65536 }, 3 }, .run = run_test,
 };

@@ -235,9 +235,7 @@ static void find_leaf_paths (struct comparing *w)
             if (b->home != NONE && hops[b->node] < HOPS
                 && isfinite (d[b->home]))
                 out->way[out->nways++] = (struct against_way){
-                    .a = a->node,
-                    .b = b->node,
-                    .hops = hops[b->node],
+                    .a = a->node, .b = b->node, .hops = hops[b->node],
                     .ns = d[b->home],
                 };
     }

@@ -227,9 +227,7 @@ static void unite_groups (struct linkage *k, uint32_t a, uint32_t b)
 uint32_t linkage (uint32_t n, double *sum, double *weight, struct merge *merge)
 {
     struct linkage k = {
-        .n = n,
-        .sum = sum,
-        .weight = weight,
+        .n = n, .sum = sum, .weight = weight,
         .gone = xcalloc (n, sizeof (*k.gone)),
         .near = xarray (n, sizeof (*k.near)),
     };
@@ -248,9 +246,7 @@ uint32_t linkage (uint32_t n, double *sum, double *weight, struct merge *merge)
         if (best == n)
             break;
         merge[merges] = (struct merge){
-            .a = best,
-            .b = k.near[best],
-            .mean = mean (&k, best, k.near[best]),
+            .a = best, .b = k.near[best], .mean = mean (&k, best, k.near[best]),
             .pairs = weight[(size_t)best * n + k.near[best]],
         };
         unite_groups (&k, best, merge[merges++].b);

@@ -16,10 +16,7 @@
 #define SWITCH "switch"
 #define BLANKS " \t\r"
 
-enum {
-    NAME_SIZE = INFER_MAX_LABEL + 1,
-    ID_MAX = 1000 * 1000 * 1000,
-};
+enum { NAME_SIZE = INFER_MAX_LABEL + 1, ID_MAX = 1000 * 1000 * 1000 };
 
 int tgf_write (const struct topology_model *m, const struct fit *fit, FILE *fp,
                struct error *err)

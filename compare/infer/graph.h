@@ -26,10 +26,7 @@
 #include "compare/infer/model.h"
 #include "util/error.h"
 
-enum {
-    TGF_MAX_VERTICES = 1 << 13,
-    TGF_MAX_BYTES = 1 << 27,
-};
+enum { TGF_MAX_VERTICES = 1 << 13, TGF_MAX_BYTES = 1 << 27 };
 
 /* Write a model; fit: of this model, or NULL. Return 0, or -1 with err. Graphviz
  * has nodes as boxes, switches as ellipses, edges with their latencies.

@@ -87,10 +87,7 @@ static size_t basic_edges (const double *d, uint32_t n, double slack,
                            double eps, struct pair_length **edge)
 {
     struct drawing g = {
-        .d = d,
-        .n = n,
-        .slack = slack,
-        .eps = eps,
+        .d = d, .n = n, .slack = slack, .eps = eps,
         .next = xarray ((size_t)n * n, sizeof (*g.next)),
         .degree = xcalloc (n, sizeof (*g.degree)),
     };
@@ -304,10 +301,7 @@ void level_mesh (const struct infer_level *l, double zero,
 {
     uint32_t *vertex = xarray (l->n, sizeof (*vertex));
     struct mesh k = {
-        .n = l->n,
-        .zero = zero,
-        .l = l,
-        .end = xcalloc (l->n, sizeof (*k.end)),
+        .n = l->n, .zero = zero, .l = l, .end = xcalloc (l->n, sizeof (*k.end)),
         .d = xcalloc ((size_t)l->n * l->n, sizeof (*k.d)),
     };
     struct pair_length *edge;

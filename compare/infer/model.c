@@ -458,17 +458,10 @@ struct routes *routes_create (const struct topology_model *m)
         r->arc[i] = 2 * e + (m->edge[e].a != v);
     }
     r->net = (struct network){
-        .net = r,
-        .hash = r->hash,
-        .nlinks = m->nedges,
-        .link = r->link,
-        .nswitches = m->nvertices,
-        .sw = r->sw,
-        .nplaces = (size_t)m->nvertices + m->nnodes,
-        .walk = walk_model_route,
-        .place = endpoint_place,
-        .attach = attach,
-        .hop = hop,
+        .net = r, .hash = r->hash, .nlinks = m->nedges, .link = r->link,
+        .nswitches = m->nvertices, .sw = r->sw,
+        .nplaces = (size_t)m->nvertices + m->nnodes, .walk = walk_model_route,
+        .place = endpoint_place, .attach = attach, .hop = hop,
     };
     return r;
 }

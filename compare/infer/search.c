@@ -306,9 +306,7 @@ struct topology_model *infer_switches (const struct infer_matrix *m, double eps,
 {
     struct infer_level *nodes = level_of_matrix (m);
     struct model_search s = {
-        .matrix = m,
-        .given = eps > 0,
-        .least = INFINITY,
+        .matrix = m, .given = eps > 0, .least = INFINITY,
     };
     struct topology_model *model;
     int many = 0;

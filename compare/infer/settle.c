@@ -297,7 +297,7 @@ void prune (struct topology_model *m, const struct infer_matrix *w,
  *   nodes, or all nodes may be in groups. They are found by average linkage.
  */
 
-struct leftover {
+struct residual {
     size_t n;         /* nodes */
     double *left;     /* [n * n] residuals; 0: not known */
     double *weight;   /* [n * n] 1; 0: not known */
@@ -306,7 +306,7 @@ struct leftover {
 };
 
 /* A pattern of pairs: the sum of their residuals, and what naming it costs. */
-static void check_residual_pattern (struct leftover *k, double sum,
+static void check_residual_pattern (struct residual *k, double sum,
                                     double pairs, double name)
 {
     double digits = sum * sum / (2 * pairs * k->variance) - name;
@@ -320,7 +320,7 @@ static void check_residual_pattern (struct leftover *k, double sum,
 /* Blocks: rows are the nodes of one value of `of`, columns the nodes of one
  * value of `at`; these are below nv.
  */
-static void look_blocks (struct leftover *k, const uint32_t *of,
+static void look_blocks (struct residual *k, const uint32_t *of,
                          const uint32_t *at, size_t nv)
 {
     double *sum = xcalloc (nv * nv, sizeof (*sum));
@@ -356,7 +356,7 @@ static double name_groups (double n, double g, double m)
            + log (more * (more + 1));
 }
 
-static void look_groups (struct leftover *k)
+static void look_groups (struct residual *k)
 {
     struct merge *merge = xarray (k->n, sizeof (*merge));
     uint32_t *size = xarray (k->n, sizeof (*size)), merges;
@@ -387,9 +387,8 @@ struct rest rest_of (const struct topology_model *m,
     size_t n = m->nnodes, nv = m->nvertices;
     double *d = xarray (n * nv, sizeof (*d)), known = 0;
     uint32_t *self = xarray (n, sizeof (*self)), *at = xarray (n, sizeof (*at));
-    struct leftover k = {
-        .n = n,
-        .left = xcalloc (n * n, sizeof (*k.left)),
+    struct residual k = {
+        .n = n, .left = xcalloc (n * n, sizeof (*k.left)),
         .weight = xcalloc (n * n, sizeof (*k.weight)),
     };
 

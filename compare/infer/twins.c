@@ -324,18 +324,11 @@ struct infer_level *level_next (const struct infer_level *l, double zero,
     double *scratch = xarray (3 * (size_t)n, sizeof (*scratch));
     struct infer_level *next;
     struct grouping k = {
-        .l = l,
-        .n = n,
-        .noise = zero * zero / (NOISES * NOISES),
-        .zero = zero,
+        .l = l, .n = n, .noise = zero * zero / (NOISES * NOISES), .zero = zero,
         .of = xcalloc (n, sizeof (*k.of)),
         .size = xcalloc (n, sizeof (*k.size)),
-        .end = xcalloc (n, sizeof (*k.end)),
-        .d = square (n),
-        .w = square (n),
-        .sum = scratch,
-        .sums = scratch + n,
-        .weight = scratch + 2 * (size_t)n,
+        .end = xcalloc (n, sizeof (*k.end)), .d = square (n), .w = square (n),
+        .sum = scratch, .sums = scratch + n, .weight = scratch + 2 * (size_t)n,
     };
 
     find_twin_groups (&k);

@@ -31,10 +31,7 @@ const bool gmap_built = true;
 /* Scotch sums amounts times distances in SCOTCH_Num, which may have 31 bits:
  * both directions of AMOUNTS and of one for each pair, by DISTANCE_MAX, fit.
  */
-enum {
-    AMOUNTS = 3000000,
-    DISTANCE_MAX = 64,
-};
+enum { AMOUNTS = 3000000, DISTANCE_MAX = 64 };
 
 /* What Scotch says last, as libscotch has its users define it. */
 static char said[256];

@@ -22,10 +22,7 @@
 #include "util/csr.h"
 #include "util/error.h"
 
-enum {
-    TALK_RANKS_MAX = 1 << 16,
-    TALK_PAIRS_MAX = 1 << 23,
-};
+enum { TALK_RANKS_MAX = 1 << 16, TALK_PAIRS_MAX = 1 << 23 };
 
 struct talk {
     uint32_t n;      /* ranks */

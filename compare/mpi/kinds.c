@@ -119,13 +119,9 @@ static int run_mpi_exchange (const struct comm_exchange *ex,
                              struct comm_side *side, struct error *err)
 {
     struct mpi_side s = {
-        .c = side->c,
-        .manner = *(const enum manner *)ex->manner,
-        .peer = (int)side->peer,
-        .len = (int)side->len,
-        .first = side->first,
-        .n = side->n,
-        .request = { MPI_REQUEST_NULL, MPI_REQUEST_NULL },
+        .c = side->c, .manner = *(const enum manner *)ex->manner,
+        .peer = (int)side->peer, .len = (int)side->len, .first = side->first,
+        .n = side->n, .request = { MPI_REQUEST_NULL, MPI_REQUEST_NULL },
     };
     int rc = begin_mpi_exchange (&s, err);
     int64_t began = clock_ns ();

@@ -74,11 +74,8 @@ static const struct exchange_test own_tests[] = {
 static const struct opt_group own_groups[] = { { own_options, &own }, { 0 } };
 
 static const struct exchange_program program = {
-    .name = name,
-    .launcher = "srun|mpirun ...",
-    .options = own_groups,
-    .data = &own,
-    .tests = own_tests,
+    .name = name, .launcher = "srun|mpirun ...", .options = own_groups,
+    .data = &own, .tests = own_tests,
 };
 
 static int check_size (const struct exchange_test *test, struct error *err)

@@ -349,10 +349,8 @@ int operations_run (const struct exchange_session *x, uint64_t fast_repeats,
                     struct error *err)
 {
     struct mpi_bench b = {
-        .comm = ((struct comm_mpi *)x->party.c)->comm,
-        .how = &x->args->how,
-        .fast_repeats = fast_repeats,
-        .rank = (int)x->party.me,
+        .comm = ((struct comm_mpi *)x->party.c)->comm, .how = &x->args->how,
+        .fast_repeats = fast_repeats, .rank = (int)x->party.me,
         .last = (int)x->party.n - 1,
         .gathered = xcalloc (x->party.n, sizeof (*b.gathered)),
         .us = xarray (x->args->how.repeats, sizeof (*b.us)),

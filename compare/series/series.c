@@ -93,8 +93,7 @@ int series_add_process (struct series *s, const char *label,
                             SERIES_PROCESSES_MAX);
     s->process = xgrow (s->process, s->nprocesses, sizeof (*s->process));
     s->process[s->nprocesses++] = (struct series_process){
-        .label = xstrdup (label),
-        .host = xstrdup (host),
+        .label = xstrdup (label), .host = xstrdup (host),
     };
     return 0;
 }

@@ -123,8 +123,7 @@ static void collect_cable_changes (struct cables *c,
         else {
             c->move = xgrow (c->move, c->nmoves, sizeof (*c->move));
             c->move[c->nmoves++] = (struct cable_move){
-                .cable = p,
-                .stays = port,
+                .cable = p, .stays = port,
                 .from = other_cable_end (&w->before->v[x], port),
                 .to = other_cable_end (&w->after->v[p.b], port),
                 .swap = CABLES_NONE,
@@ -154,8 +153,7 @@ void cables_compare (struct cables *c, const struct pairs *before,
                      size_t nports)
 {
     struct cable_match w = {
-        .before = before,
-        .after = after,
+        .before = before, .after = after,
         .at = { cables_none (nports), cables_none (nports) },
         .mate = cables_none (before->n + after->n),
         .stays = cables_none (before->n),

@@ -278,8 +278,7 @@ void diff_replaced (const struct fabric *a, const struct fabric *b,
 
             if (p[e]->lrtl != 0 && now->lrtl != 0)
                 v[n++] = (struct diff_lrtl){
-                    .group = 2 * x->class_id + is_switch,
-                    .cable = i,
+                    .group = 2 * x->class_id + is_switch, .cable = i,
                     .change = (double)now->lrtl - p[e]->lrtl,
                 };
         }

@@ -933,9 +933,7 @@ int topology_write (const struct fabric *f, struct topology_choice *choice,
                     bool yaml, FILE *fp, struct error *err)
 {
     struct topology t = {
-        .f = f,
-        .choice = choice,
-        .pod = xarray (f->nnodes, sizeof (*t.pod)),
+        .f = f, .choice = choice, .pod = xarray (f->nnodes, sizeof (*t.pod)),
         .up = xarray (f->nnodes, sizeof (*t.up)),
         .place = xarray (f->nhosts, sizeof (*t.place)),
         .item = xarray (2 * f->nnodes, sizeof (*t.item)),

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/import/draft.h"
+#include "ibquery/import/parser.h"
 #include "util/alloc.h"
 #include "util/text.h"
 
@@ -16,8 +16,8 @@ struct import_format {
     const char *name;
     const char *start[6]; /* words (scan_words) at the begin of a line that
                              identify it */
-    int (*read) (struct draft *d, char *line, struct error *err);
-    int (*end) (struct draft *d, struct error *err);
+    int (*read) (struct import *d, char *line, struct error *err);
+    int (*end) (struct import *d, struct error *err);
 };
 
 static const struct import_format formats[] = {
@@ -373,7 +373,7 @@ static bool has_trouble (struct scan *s, char *line)
     return is_trouble (line);
 }
 
-int import_file (struct draft *d, FILE *fp, const char *name,
+int import_file (struct import *d, FILE *fp, const char *name,
                  const char *format, struct error *err)
 {
     const struct import_format *f = NULL;
@@ -384,7 +384,7 @@ int import_file (struct draft *d, FILE *fp, const char *name,
                           .buf = xarray (BUFFER + 1, 1) };
     d->paragraph = -1;
     d->system = d->port_guid = d->vendor = d->device = 0;
-    d->csv = (struct draft_csv){ 0 };
+    d->csv = (struct import_csv){ 0 };
     d->far = NULL;
     d->fdbs = 0;
     d->skip_table = false;

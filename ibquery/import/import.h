@@ -4,7 +4,7 @@
  * is trusted: missing or contradictory information is an error that starts with
  * FILE:LINE.
  *
- * To add a format, write its parser in an import_*.c, declare it in draft.h,
+ * To add a format, write its parser in an import_*.c, declare it in parser.h,
  * list it in import.c.
  */
 #ifndef IBQUERY_IMPORT_H
@@ -16,23 +16,23 @@
 #include "ibquery/links/counters.h"
 
 /* What has been read so far. */
-struct draft;
+struct import;
 
 /* names: of nodes, in place of the files' (NULL: none), while it is read. */
-struct draft *draft_create (const struct node_names *names);
-void draft_destroy (struct draft *d);
+struct import *import_create (const struct node_names *names);
+void import_destroy (struct import *d);
 
 /* Read fp, which people call `name`, as the format of that name (NULL: by its
- * content). name must live as long as the draft. Return 0, or -1 with err.
+ * content). name must live as long as the import. Return 0, or -1 with err.
  */
-int import_file (struct draft *d, FILE *fp, const char *name,
+int import_file (struct import *d, FILE *fp, const char *name,
                  const char *format, struct error *err);
 
 /* Join everything. Return a finished fabric, or NULL with err. The caller calls
- * draft_destroy in both cases. Without forwarding tables the fabric has no routes,
+ * import_destroy in both cases. Without forwarding tables the fabric has no routes,
  * and a warning that says so.
  */
-struct fabric *draft_finish (struct draft *d, const char *source,
+struct fabric *import_finish (struct import *d, const char *source,
                              struct error *err);
 
 /* The fabric of n files, "-" for standard input: snapshots, each of a subnet, and
@@ -45,7 +45,7 @@ struct fabric *import_open (const char *const *path, size_t n,
 /* Take the counters of the finished fabric's cables. NULL with err: no file has
  * any, or says when it was written.
  */
-struct counters *draft_counters (struct draft *d, const struct fabric *f,
+struct counters *import_counters (struct import *d, const struct fabric *f,
                                  struct error *err);
 
 #endif /* IBQUERY_IMPORT_H */

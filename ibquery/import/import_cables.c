@@ -26,7 +26,7 @@
  * that are not read here may vary. opensm lists each cable from both ends.
  */
 #include "config.h"
-#include "ibquery/import/draft.h"
+#include "ibquery/import/parser.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -115,7 +115,7 @@ static bool scan_port (char **p, unsigned int *port, uint64_t *guid)
 }
 
 /* "lid 19 4xHDR"; with -f more text follows */
-static bool scan_rate (char **p, struct draft_cable *cable)
+static bool scan_rate (char **p, struct import_cable *cable)
 {
     uint64_t lid, width = 0;
     size_t len;
@@ -138,7 +138,7 @@ static bool scan_rate (char **p, struct draft_cable *cable)
 /* The rest of a line that begins with Switch, Ca or Rt; a description may
  * contain quotes.
  */
-static int read_topology_node (struct draft *d, char *p, size_t type,
+static int read_topology_node (struct import *d, char *p, size_t type,
                                struct error *err)
 {
     uint64_t ports, guid, lid = 0, system = d->system, own = d->port_guid;
@@ -162,28 +162,28 @@ static int read_topology_node (struct draft *d, char *p, size_t type,
     if (!quote
         || (is_switch && (!scan_to (&p, " lid ")
                           || !scan_decimal (&p, FABRIC_MAX_LID, &lid))))
-        return draft_fault (d, err,
+        return import_fault (d, err,
                             "this is not a node as ibnetdiscover writes them");
-    d->paragraph = draft_node (d, guid, types[type].type, ports, system, desc,
+    d->paragraph = import_node (d, guid, types[type].type, ports, system, desc,
                                err);
     if (d->paragraph < 0)
         return -1;
-    draft_product (d, d->paragraph, vendor, device);
-    return is_switch ? draft_address (d, d->paragraph, 0, own, lid,
-                                      DRAFT_UNKNOWN, err)
+    import_product (d, d->paragraph, vendor, device);
+    return is_switch ? import_address (d, d->paragraph, 0, own, lid,
+                                      IMPORT_UNKNOWN, err)
                      : 0;
 }
 
 /* The line of a port. */
-static int read_topology_port (struct draft *d, char *p, struct error *err)
+static int read_topology_port (struct import *d, char *p, struct error *err)
 {
-    struct draft_cable cable = { 0 };
+    struct import_cable cable = { 0 };
     uint64_t guid, far_guid, lid = 0, lmc = 0;
     bool is_switch, good;
     char letter;
 
     if (d->paragraph < 0)
-        return draft_fault (d, err, "this port does not belong to a node");
+        return import_fault (d, err, "this port does not belong to a node");
     is_switch = d->f->node[d->paragraph].type == NODE_SWITCH;
     good = scan_port (&p, &cable.port, &guid);
     scan_blanks (&p);
@@ -196,16 +196,16 @@ static int read_topology_port (struct draft *d, char *p, struct error *err)
                            || !scan_words (&p, " lmc ")
                            || !scan_decimal (&p, FABRIC_MAX_LMC, &lmc)))
         || !scan_to_last_quote (&p) || !scan_rate (&p, &cable))
-        return draft_fault (d, err,
+        return import_fault (d, err,
                             "this is not a port as ibnetdiscover writes them");
     if (!is_switch
-        && draft_address (d, d->paragraph, cable.port, guid, lid, lmc, err) < 0)
+        && import_address (d, d->paragraph, cable.port, guid, lid, lmc, err) < 0)
         return -1;
-    return draft_cable (d, d->paragraph, &cable, err);
+    return import_cable (d, d->paragraph, &cable, err);
 }
 
 /* "vendid=0x2c9" or "devid=0xcb20"; older ones may be written otherwise. */
-static bool scan_product (char *line, struct draft *d)
+static bool scan_product (char *line, struct import *d)
 {
     bool vendor = scan_text (&line, "vendid=");
 
@@ -217,7 +217,7 @@ static bool scan_product (char *line, struct draft *d)
     return true;
 }
 
-int import_netdiscover (struct draft *d, char *line, struct error *err)
+int import_netdiscover (struct import *d, char *line, struct error *err)
 {
     uint64_t first, second;
     bool system;
@@ -229,7 +229,7 @@ int import_netdiscover (struct draft *d, char *line, struct error *err)
     if (system || scan_text (&line, "switchguid=")) {
         if (!scan_text (&line, "0x") || !scan_hex (&line, UINT64_MAX, &first)
             || !scan_guid (&line, &second))
-            return draft_fault (d, err, "this is not a GUID");
+            return import_fault (d, err, "this is not a GUID");
         *(system ? &d->system : &d->port_guid) = system ? first : second;
         return 0;
     }
@@ -242,7 +242,7 @@ int import_netdiscover (struct draft *d, char *line, struct error *err)
         if (scan_text (&line, others[i]))
             return 0;
     if (*line)
-        return draft_fault (d, err, "this is not a line of ibnetdiscover's: "
+        return import_fault (d, err, "this is not a line of ibnetdiscover's: "
                                     "take it out, if ibnetdiscover did not "
                                     "print it");
     d->paragraph = -1;
@@ -315,7 +315,7 @@ static bool scan_end (char **p, struct list_end *e)
 }
 
 /* "PHY=4x LOG=ACT SPD=50" */
-static bool scan_state (char *p, struct draft_cable *cable)
+static bool scan_state (char *p, struct import_cable *cable)
 {
     uint64_t width = 0;
 
@@ -333,9 +333,9 @@ static bool scan_state (char *p, struct draft_cable *cable)
 }
 
 /* A cable that is down is skipped. */
-int import_list (struct draft *d, char *line, struct error *err)
+int import_list (struct import *d, char *line, struct error *err)
 {
-    struct draft_cable cable = { .far_lid = DRAFT_UNKNOWN, .both = true };
+    struct import_cable cable = { .far_lid = IMPORT_UNKNOWN, .both = true };
     struct list_end end[2];
     int64_t node[2];
 
@@ -343,22 +343,22 @@ int import_list (struct draft *d, char *line, struct error *err)
         return 0;
     if (!scan_end (&line, &end[0]) || !scan_end (&line, &end[1])
         || !scan_state (line, &cable))
-        return draft_fault (d, err, "this is not a cable of a .lst");
+        return import_fault (d, err, "this is not a cable of a .lst");
     if (cable.state == PORT_UNKNOWN)
         return 0;
     for (int i = 0; i < 2; i++) {
         const struct list_end *e = &end[i];
 
-        node[i] = draft_node (d, e->node_guid, e->type, e->ports, e->system,
+        node[i] = import_node (d, e->node_guid, e->type, e->ports, e->system,
                               e->desc, err);
         if (node[i] < 0
-            || draft_address (d, node[i], e->num, e->guid, e->lid,
-                              DRAFT_UNKNOWN, err) < 0)
+            || import_address (d, node[i], e->num, e->guid, e->lid,
+                              IMPORT_UNKNOWN, err) < 0)
             return -1;
-        draft_product (d, node[i], e->vendor, e->device);
+        import_product (d, node[i], e->vendor, e->device);
     }
     cable.port = end[0].num;
     cable.far = end[1].node_guid;
     cable.far_port = end[1].num;
-    return draft_cable (d, node[0], &cable, err);
+    return import_cable (d, node[0], &cable, err);
 }

@@ -30,7 +30,7 @@
  *     SW : 1/1/1 : 1 : 0x0000000000100050 : ... : 4e-08 : 0 : 0 : ...
  */
 #include "config.h"
-#include "ibquery/import/draft.h"
+#include "ibquery/import/parser.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ struct csv_section {
     const char *name;
     bool needed, counters; /* counters: they follow the first two columns */
     const struct csv_column *column;
-    int (*read) (struct draft *d, const struct csv_row *r, struct error *err);
+    int (*read) (struct import *d, const struct csv_row *r, struct error *err);
 };
 
 /* The order is that of these names, and of r->v. */
@@ -86,20 +86,20 @@ enum { VENDOR = PORT_GUID + 1, PART, SERIAL };
  * Rows
  */
 
-static int find_csv_node (struct draft *d, uint64_t guid, uint32_t *node,
+static int find_csv_node (struct import *d, uint64_t guid, uint32_t *node,
                           struct error *err)
 {
     *node = fabric_find_node (d->f, guid);
     return *node != FABRIC_NONE
                ? 0
-               : draft_fault (d, err, "no section NODES above has %016" PRIx64,
+               : import_fault (d, err, "no section NODES above has %016" PRIx64,
                               guid);
 }
 
 /* The port of a row, which in r->v follows its node; NULL in *p is port 0 of a
  * switch.
  */
-static int find_csv_port (struct draft *d, const uint64_t v[2], uint32_t *node,
+static int find_csv_port (struct import *d, const uint64_t v[2], uint32_t *node,
                           struct fabric_port **p, struct error *err)
 {
     *p = NULL;
@@ -114,33 +114,33 @@ static int find_csv_port (struct draft *d, const uint64_t v[2], uint32_t *node,
 /* Check that the section, or another file, has its node or port for the first
  * time.
  */
-static int check_csv_first (struct draft *d, uint32_t *seen, struct error *err)
+static int check_csv_first (struct import *d, uint32_t *seen, struct error *err)
 {
     if (*seen & d->csv.bit)
-        return draft_fault (d, err, "%s%s has this node or port twice",
+        return import_fault (d, err, "%s%s has this node or port twice",
                             d->csv.section ? "section " : "the file",
                             d->csv.name);
     *seen |= d->csv.bit;
     return 0;
 }
 
-static int read_csv_node (struct draft *d, const struct csv_row *r,
+static int read_csv_node (struct import *d, const struct csv_row *r,
                           struct error *err)
 {
     int64_t node;
 
     if (r->v[TYPE] < NODE_CA)
-        return draft_fault (d, err, "%" PRIu64 " is not a type of node",
+        return import_fault (d, err, "%" PRIu64 " is not a type of node",
                             r->v[TYPE]);
-    node = draft_node (d, r->v[GUID], r->v[TYPE], r->v[NPORTS], r->v[SYSTEM],
+    node = import_node (d, r->v[GUID], r->v[TYPE], r->v[NPORTS], r->v[SYSTEM],
                        r->text[DESC], err);
     if (node < 0)
         return -1;
-    draft_product (d, node, r->v[VENDOR_ID], r->v[DEVICE_ID]);
+    import_product (d, node, r->v[VENDOR_ID], r->v[DEVICE_ID]);
     return check_csv_first (d, &d->node[node].sections, err);
 }
 
-static int read_csv_port (struct draft *d, const struct csv_row *r,
+static int read_csv_port (struct import *d, const struct csv_row *r,
                           struct error *err)
 {
     static const enum fec fecs[] = { FEC_NONE, FEC_FIRECODE, FEC_RS,
@@ -158,8 +158,8 @@ static int read_csv_port (struct draft *d, const struct csv_row *r,
     if (!p)
         return check_csv_first (d, &d->node[node].sections, err) < 0
                    ? -1
-                   : draft_address (d, node, 0, r->v[PORT_GUID], lid,
-                                    DRAFT_UNKNOWN, err);
+                   : import_address (d, node, 0, r->v[PORT_GUID], lid,
+                                    IMPORT_UNKNOWN, err);
     if (check_csv_first (d, &d->port[p - d->f->port].sections, err) < 0)
         return -1;
     set[0] = &p->rates.supported;
@@ -177,19 +177,16 @@ static int read_csv_port (struct draft *d, const struct csv_row *r,
         d->port[p - d->f->port].fec = FEC_RS;
     if (d->f->node[node].type == NODE_SWITCH || p->state == PORT_DOWN)
         return 0;
-    return draft_address (d, node, p->num, r->v[PORT_GUID], lid, r->v[LMC],
+    return import_address (d, node, p->num, r->v[PORT_GUID], lid, r->v[LMC],
                           err);
 }
 
-static int read_link (struct draft *d, const struct csv_row *r,
+static int read_link (struct import *d, const struct csv_row *r,
                       struct error *err)
 {
-    struct draft_cable cable = {
-        .port = r->v[NUM],
-        .far = r->v[GUID_B],
-        .far_port = r->v[NUM_B],
-        .far_lid = DRAFT_UNKNOWN,
-        .both = true,
+    struct import_cable cable = {
+        .port = r->v[NUM], .far = r->v[GUID_B], .far_port = r->v[NUM_B],
+        .far_lid = IMPORT_UNKNOWN, .both = true,
     };
     struct fabric_port *p, *end[2];
     uint32_t node;
@@ -199,17 +196,17 @@ static int read_link (struct draft *d, const struct csv_row *r,
         return -1;
     for (int i = 0; i < 2; i++)
         if (!end[i] || !(d->port[end[i] - d->f->port].sections >> PORTS & 1))
-            return draft_fault (d, err, "no section PORTS above has port "
+            return import_fault (d, err, "no section PORTS above has port "
                                 "%016" PRIx64 "/%" PRIu64, r->v[2 * i],
                                 r->v[2 * i + 1]);
     p = end[0];
     cable.width = rates_lanes (&p->rates.active);
     strcpy (cable.speed, rates_speed (&p->rates.active));
     cable.state = p->state;
-    return draft_cable (d, node, &cable, err);
+    return import_cable (d, node, &cable, err);
 }
 
-static int read_csv_spread (struct draft *d, const struct csv_row *r,
+static int read_csv_spread (struct import *d, const struct csv_row *r,
                             struct error *err)
 {
     const struct csv_column *c = d->csv.section->column;
@@ -222,7 +219,7 @@ static int read_csv_spread (struct draft *d, const struct csv_row *r,
         return -1;
     n = &d->f->node[node];
     if (n->type != NODE_SWITCH)
-        return draft_fault (d, err, "%016" PRIx64 " is not a switch", n->guid);
+        return import_fault (d, err, "%016" PRIx64 " is not a switch", n->guid);
     for (size_t i = 1; c[i].name; i++)
         for (unsigned int k = 0; k < 32; k++)
             if ((r->v[i] << c[i].bit) >> k & 1)
@@ -232,7 +229,7 @@ static int read_csv_spread (struct draft *d, const struct csv_row *r,
 }
 
 /* The counters of a port. */
-static struct port_counters *find_counters (struct draft *d,
+static struct port_counters *find_counters (struct import *d,
                                             const struct fabric_port *p,
                                             struct error *err)
 {
@@ -254,7 +251,7 @@ static struct port_counters *find_counters (struct draft *d,
 /* The port of a row that is not port 0, for the first time, and its counters;
  * *c is NULL for port 0.
  */
-static int start_counters (struct draft *d, const uint64_t v[2],
+static int start_counters (struct import *d, const uint64_t v[2],
                            struct port_counters **c, struct error *err)
 {
     struct fabric_port *p;
@@ -268,7 +265,7 @@ static int start_counters (struct draft *d, const uint64_t v[2],
     return !p || (*c = find_counters (d, p, err)) ? 0 : -1;
 }
 
-static int read_counters (struct draft *d, const struct csv_row *r,
+static int read_counters (struct import *d, const struct csv_row *r,
                           struct error *err)
 {
     struct port_counters *c;
@@ -277,13 +274,13 @@ static int read_counters (struct draft *d, const struct csv_row *r,
         return -1;
     for (unsigned int i = 2; c && i < SLOTS; i++)
         if (r->known[i] && !counter_take (c, i / 2 - 1, i % 2, r->v[i]))
-            return draft_fault (d, err, "%s has no more than %u bits",
+            return import_fault (d, err, "%s has no more than %u bits",
                                 counter_name (i / 2 - 1),
                                 counter_bits (i / 2 - 1));
     return 0;
 }
 
-static int read_ber (struct draft *d, const struct csv_row *r,
+static int read_ber (struct import *d, const struct csv_row *r,
                      struct error *err)
 {
     struct port_counters *c;
@@ -302,7 +299,7 @@ static int read_ber (struct draft *d, const struct csv_row *r,
 }
 
 /* What a plug says of itself, its words parted by one blank. */
-static int read_csv_plug (struct draft *d, const struct csv_row *r,
+static int read_csv_plug (struct import *d, const struct csv_row *r,
                           struct error *err)
 {
     char text[8 + 3 * (PLUG_TEXT + 1) + 1] = "";
@@ -317,7 +314,7 @@ static int read_csv_plug (struct draft *d, const struct csv_row *r,
         return 0;
     if (r->known[PORT_GUID] && d->f->node[node].type != NODE_SWITCH
         && r->v[PORT_GUID] != p->guid)
-        return draft_fault (d, err, "port GUID %016" PRIx64 " is %016" PRIx64
+        return import_fault (d, err, "port GUID %016" PRIx64 " is %016" PRIx64
                                     " in section PORTS",
                             r->v[PORT_GUID], p->guid);
     for (unsigned int i = VENDOR; i <= SERIAL; i++) {
@@ -464,7 +461,7 @@ static unsigned int find_csv_column (const struct csv_section *s,
 }
 
 /* The names of the columns. */
-static int read_header (struct draft *d, char *line, struct error *err)
+static int read_header (struct import *d, char *line, struct error *err)
 {
     const struct csv_section *s = d->csv.section;
     bool found[SLOTS] = { false };
@@ -476,23 +473,23 @@ static int read_header (struct draft *d, char *line, struct error *err)
         unsigned int slot = find_csv_column (s, name);
 
         if (d->csv.ncolumns == CSV_MAX_COLUMNS)
-            return draft_fault (d, err, "more than %d columns",
+            return import_fault (d, err, "more than %d columns",
                                 CSV_MAX_COLUMNS);
         if (slot != NO_SLOT && found[slot])
-            return draft_fault (d, err, "column %.40s occurs twice", name);
+            return import_fault (d, err, "column %.40s occurs twice", name);
         if (slot != NO_SLOT)
             found[slot] = true;
         d->csv.slot[d->csv.ncolumns++] = slot;
     }
     for (size_t i = 0; s->column[i].name; i++)
         if (s->column[i].needed && !found[i])
-            return draft_fault (d, err, "section %s has no column %s",
+            return import_fault (d, err, "section %s has no column %s",
                                 s->name, s->column[i].name);
     return 0;
 }
 
 /* The value of a column. */
-static int read_field (struct draft *d, struct csv_row *r, unsigned int slot,
+static int read_field (struct import *d, struct csv_row *r, unsigned int slot,
                        char *field, struct error *err)
 {
     const struct csv_section *s = d->csv.section;
@@ -508,19 +505,19 @@ static int read_field (struct draft *d, struct csv_row *r, unsigned int slot,
              && (!(scan_text (&p, "0x") ? scan_hex (&p, max, &r->v[slot])
                                         : scan_decimal (&p, max, &r->v[slot]))
                  || *p))
-        return draft_fault (d, err,
+        return import_fault (d, err,
                             "\"%.40s\" in column %s is not a number of 0 to "
                             "%" PRIu64, field,
                             c ? c->name : counter_name (slot / 2 - 1), max);
     if (c && c->needed && !r->known[slot])
-        return draft_fault (d, err, "column %s has no value", c->name);
+        return import_fault (d, err, "column %s has no value", c->name);
     /* -1 and -2: the port does not have it */
     if (!c && r->v[slot] >= UINT64_MAX - 1)
         r->known[slot] = false;
     return 0;
 }
 
-static int read_csv_row (struct draft *d, char *line, struct error *err)
+static int read_csv_row (struct import *d, char *line, struct error *err)
 {
     struct csv_row r = { .known = { false } };
     size_t n = 0;
@@ -536,21 +533,21 @@ static int read_csv_row (struct draft *d, char *line, struct error *err)
     }
     return n == d->csv.ncolumns
                ? d->csv.section->read (d, &r, err)
-               : draft_fault (d, err,
+               : import_fault (d, err,
                               "%zu fields in section %s, which has %zu columns",
                               n, d->csv.name, d->csv.ncolumns);
 }
 
-static int check_closed (const struct draft *d, struct error *err)
+static int check_closed (const struct import *d, struct error *err)
 {
     return *d->csv.name
-               ? draft_fault (d, err,
+               ? import_fault (d, err,
                               "section %s has no end: the file is cut",
                               d->csv.name)
                : 0;
 }
 
-static int start_section (struct draft *d, const char *name, struct error *err)
+static int start_section (struct import *d, const char *name, struct error *err)
 {
     if (check_closed (d, err) < 0)
         return -1;
@@ -580,7 +577,7 @@ static int64_t parse_csv_time (const char *p)
     return t > 0 ? t : 0;
 }
 
-static int read_comment (struct draft *d, char *line)
+static int read_comment (struct import *d, char *line)
 {
     char *p = line;
 
@@ -593,7 +590,7 @@ static int read_comment (struct draft *d, char *line)
 }
 
 /* Between sections, anything is ignored. */
-int import_csv (struct draft *d, char *line, struct error *err)
+int import_csv (struct import *d, char *line, struct error *err)
 {
     if (scan_text (&line, "START_"))
         return start_section (d, line, err);
@@ -603,7 +600,7 @@ int import_csv (struct draft *d, char *line, struct error *err)
         if (strncmp (line, d->csv.name, sizeof (d->csv.name) - 1) != 0)
             return check_closed (d, err);
         if (d->csv.section && !d->csv.header)
-            return draft_fault (d, err, "section %s has no columns",
+            return import_fault (d, err, "section %s has no columns",
                                 d->csv.name);
         *d->csv.name = '\0';
         return 0;
@@ -614,13 +611,13 @@ int import_csv (struct draft *d, char *line, struct error *err)
                          : read_header (d, line, err);
 }
 
-int import_csv_end (struct draft *d, struct error *err)
+int import_csv_end (struct import *d, struct error *err)
 {
     if (check_closed (d, err) < 0)
         return -1;
     for (size_t i = 0; i < COUNT (sections); i++)
         if (sections[i].needed && !(d->csv.seen >> i & 1))
-            return draft_fault (d, err,
+            return import_fault (d, err,
                                 "the file has no section %s: it is cut, or "
                                 "ibdiagnet left it out", sections[i].name);
     return 0;
@@ -633,7 +630,7 @@ int import_csv_end (struct draft *d, struct error *err)
 /* Columns are all before the description, which may contain anything in its
  * quotes.
  */
-int import_ber (struct draft *d, char *line, struct error *err)
+int import_ber (struct import *d, char *line, struct error *err)
 {
     enum { IB, NODE, FIRST_BER, BERS = COUNTERS - COUNTERS_COUNTS,
            CELLS = FIRST_BER + BERS };
@@ -658,7 +655,7 @@ int import_ber (struct draft *d, char *line, struct error *err)
     }
     for (size_t i = 0; i < CELLS; i++)
         if (!cell[i])
-            return draft_fault (d, err, "column %s is missing", names[i]);
+            return import_fault (d, err, "column %s is missing", names[i]);
     if (header) {
         d->csv.header = true;
         d->csv.ncolumns = n;
@@ -667,7 +664,7 @@ int import_ber (struct draft *d, char *line, struct error *err)
     if (!d->csv.header || n < d->csv.ncolumns || !scan_text (&cell[NODE], "0x")
         || !scan_hex (&cell[NODE], UINT64_MAX, &v[0]) || *cell[NODE]
         || !scan_decimal (&cell[IB], UINT8_MAX, &v[1]) || *cell[IB])
-        return draft_fault (d, err, "this is not a port of a net_dump_ext");
+        return import_fault (d, err, "this is not a port of a net_dump_ext");
     d->csv.bit = 1U << COUNT (sections);
     if (start_counters (d, v, &c, err) < 0)
         return -1;
@@ -677,7 +674,7 @@ int import_ber (struct draft *d, char *line, struct error *err)
         if (strcmp (cell[i], "N/A") == 0)
             continue;
         if (end == cell[i] || *end || !(ber >= 0 && ber <= 1))
-            return draft_fault (d, err, "\"%.40s\" is not a bit error rate",
+            return import_fault (d, err, "\"%.40s\" is not a bit error rate",
                                 cell[i]);
         counter_take (c, COUNTERS_COUNTS + i - FIRST_BER, true,
                       ber / COUNTER_BER_UNIT + 0.5);

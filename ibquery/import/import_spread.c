@@ -26,7 +26,7 @@
  * of a .plft was at hand: only its lines with a switch's GUID are read.
  */
 #include "config.h"
-#include "ibquery/import/draft.h"
+#include "ibquery/import/parser.h"
 
 #include <string.h>
 
@@ -50,23 +50,23 @@ static const char *const others[] = {
 #define COUNT(a) (sizeof (a) / sizeof ((a)[0]))
 
 /* "1  0  0  3,4," */
-static int far_group (struct draft *d, char *p, struct error *err)
+static int far_group (struct import *d, char *p, struct error *err)
 {
-    struct draft_spread *s = d->far;
+    struct import_spread *s = d->far;
     uint64_t v[3], port; /* group, sub-group, weighted */
 
     for (int i = 0; i < 3; i++, scan_blanks (&p))
         if (!scan_decimal (&p, UINT16_MAX, &v[i]))
-            return draft_fault (d, err, "this is not a group of a .far");
+            return import_fault (d, err, "this is not a group of a .far");
     if (v[0] >= FABRIC_MAX_GROUPS || v[1] > 1
         || 2 * v[0] + v[1] < s->next_group)
-        return draft_fault (d, err,
+        return import_fault (d, err,
                             "group %" PRIu64 ", sub-group %" PRIu64
                             " does not belong here", v[0], v[1]);
     s->next_group = 2 * v[0] + v[1] + 1;
-    d->allowed += DRAFT_ENTRY;
+    d->allowed += IMPORT_ENTRY;
     if (v[0] >= s->ngroups
-        && draft_allow (d, (v[0] + 1 - s->ngroups) * sizeof (*s->group), err)
+        && import_allow (d, (v[0] + 1 - s->ngroups) * sizeof (*s->group), err)
                < 0)
         return place_error (&d->s.at, err);
     while (s->ngroups <= v[0]) {
@@ -79,13 +79,13 @@ static int far_group (struct draft *d, char *p, struct error *err)
             break;
         scan_blanks (&p);
     }
-    return !*p ? 0 : draft_fault (d, err, "\"%.40s\" is not a port", p);
+    return !*p ? 0 : import_fault (d, err, "\"%.40s\" is not a port", p);
 }
 
 /* "0x0003  003  Free  1" */
-static int far_entry (struct draft *d, char *p, struct error *err)
+static int far_entry (struct import *d, char *p, struct error *err)
 {
-    struct draft_spread *s = d->far;
+    struct import_spread *s = d->far;
     uint64_t lid, port, group;
     size_t i = 0;
     bool good = scan_text (&p, "0x") && scan_hex (&p, FABRIC_MAX_LID, &lid);
@@ -97,17 +97,17 @@ static int far_entry (struct draft *d, char *p, struct error *err)
         i++;
     scan_blanks (&p);
     if (!good || i == COUNT (states) || !scan_decimal (&p, UINT16_MAX, &group))
-        return draft_fault (d, err, "this is not an entry of a .far");
+        return import_fault (d, err, "this is not an entry of a .far");
     if (lid < s->nentries)
-        return draft_fault (d, err, "LID %" PRIu64 " does not belong here",
+        return import_fault (d, err, "LID %" PRIu64 " does not belong here",
                             lid);
-    d->allowed += DRAFT_ENTRY;
-    if (draft_allow (d, (lid + 1 - s->nentries) * sizeof (*s->entry), err) < 0)
+    d->allowed += IMPORT_ENTRY;
+    if (import_allow (d, (lid + 1 - s->nentries) * sizeof (*s->entry), err) < 0)
         return place_error (&d->s.at, err);
     while (s->nentries <= lid) {
         s->entry = xgrow (s->entry, s->nentries, sizeof (*s->entry));
         s->entry[s->nentries++] = (struct spread_entry){
-            .state = DRAFT_NO_ENTRY
+            .state = IMPORT_NO_ENTRY
         };
     }
     s->entry[lid] = (struct spread_entry){ states[i].state, port, group };
@@ -115,12 +115,12 @@ static int far_entry (struct draft *d, char *p, struct error *err)
 }
 
 /* "PLFT_NUM: 0, top: 0x000e" */
-static int far_table (struct draft *d, char *p, struct error *err)
+static int far_table (struct import *d, char *p, struct error *err)
 {
     uint64_t number;
 
     if (!scan_decimal (&p, UINT8_MAX, &number))
-        return draft_fault (d, err, "this does not begin a table of a .far");
+        return import_fault (d, err, "this does not begin a table of a .far");
     if (number > 0)
         d->far->private_lfts = true;
     d->far_part = number == 0 ? FAR_ENTRIES : FAR_OTHER;
@@ -128,16 +128,16 @@ static int far_table (struct draft *d, char *p, struct error *err)
 }
 
 /* Check that a switch whose groups began has a table. */
-static int far_closed (const struct draft *d, struct error *err)
+static int far_closed (const struct import *d, struct error *err)
 {
     return !d->far || d->far_part == FAR_OTHER || d->far->nentries > 0
                ? 0
-               : draft_fault (d, err,
+               : import_fault (d, err,
                               "switch %016" PRIx64 " has groups and no table: "
                               "lines are missing", d->far->guid);
 }
 
-int import_far (struct draft *d, char *line, struct error *err)
+int import_far (struct import *d, char *line, struct error *err)
 {
     uint64_t guid;
 
@@ -146,8 +146,8 @@ int import_far (struct draft *d, char *line, struct error *err)
         if (far_closed (d, err) < 0)
             return -1;
         if (!scan_hex (&line, UINT64_MAX, &guid))
-            return draft_fault (d, err, "this is not a switch's GUID");
-        d->far = draft_spread (d, guid);
+            return import_fault (d, err, "this is not a switch's GUID");
+        d->far = import_spread (d, guid);
         d->far_part = FAR_OTHER;
         return 0;
     }
@@ -155,7 +155,7 @@ int import_far (struct draft *d, char *line, struct error *err)
         if (!*line || scan_text (&line, others[i]))
             return 0;
     if (!d->far)
-        return draft_fault (d, err, "this does not belong to a switch");
+        return import_fault (d, err, "this does not belong to a switch");
     if (scan_text (&line, "Groups Definition:")) {
         d->far_part = FAR_GROUPS;
         return 0;
@@ -170,22 +170,22 @@ int import_far (struct draft *d, char *line, struct error *err)
            : d->far_part == FAR_ENTRIES ? far_entry (d, line, err)
            : d->far_part == FAR_OTHER
                ? 0
-               : draft_fault (d, err, "this is not a line of a .far");
+               : import_fault (d, err, "this is not a line of a .far");
 }
 
-int import_far_end (struct draft *d, struct error *err)
+int import_far_end (struct import *d, struct error *err)
 {
     return far_closed (d, err);
 }
 
-int import_plft (struct draft *d, char *line, struct error *err)
+int import_plft (struct import *d, char *line, struct error *err)
 {
     uint64_t guid;
 
     if (!scan_to (&line, "Switch 0x"))
         return 0;
     if (!scan_hex (&line, UINT64_MAX, &guid))
-        return draft_fault (d, err, "this is not a switch's GUID");
-    draft_spread (d, guid)->private_lfts = true;
+        return import_fault (d, err, "this is not a switch's GUID");
+    import_spread (d, guid)->private_lfts = true;
     return 0;
 }

@@ -28,7 +28,7 @@
  * its length. It ends at the next table, or at the end of the file.
  */
 #include "config.h"
-#include "ibquery/import/draft.h"
+#include "ibquery/import/parser.h"
 
 #include <string.h>
 
@@ -44,14 +44,14 @@ static const struct {
     { "Multicast mlids ", "these are multicast tables" },
 };
 
-int import_lfts_end (struct draft *d, struct error *err)
+int import_lfts_end (struct import *d, struct error *err)
 {
-    return d->open ? draft_fault (d, err, "the table above does not say how "
+    return d->open ? import_fault (d, err, "the table above does not say how "
                                           "long it is: lines are missing")
                    : 0;
 }
 
-static int lfts_header (struct draft *d, char *p, struct error *err)
+static int lfts_header (struct import *d, char *p, struct error *err)
 {
     uint64_t first, last, guid;
 
@@ -64,8 +64,8 @@ static int lfts_header (struct draft *d, char *p, struct error *err)
                                   : scan_decimal (&p, UINT16_MAX, &last))
         || !scan_text (&p, "] of switch ") || !scan_to (&p, "guid 0x")
         || !scan_hex (&p, UINT64_MAX, &guid))
-        return draft_fault (d, err, "this does not begin a forwarding table");
-    if (draft_table (d, guid, first, last, err) < 0)
+        return import_fault (d, err, "this does not begin a forwarding table");
+    if (import_table (d, guid, first, last, err) < 0)
         return -1;
     d->open->lacks_last = last % 64 == 0;
     return 0;
@@ -75,7 +75,7 @@ static int lfts_header (struct draft *d, char *p, struct error *err)
  * 0x...)". With -n there is no text, so the owner is not known. Other text
  * without a GUID means that no port has the LID.
  */
-static int lfts_entry (struct draft *d, char *p, struct error *err)
+static int lfts_entry (struct import *d, char *p, struct error *err)
 {
     uint64_t lid, port, guid;
     bool untold;
@@ -83,48 +83,48 @@ static int lfts_entry (struct draft *d, char *p, struct error *err)
     if (!scan_hex (&p, FABRIC_MAX_LID, &lid) || !scan_words (&p, " ")
         || !scan_decimal (&p, UINT8_MAX, &port)
         || (*p && !scan_words (&p, " ")) || !d->open)
-        return draft_fault (d, err,
+        return import_fault (d, err,
                             "this is not an entry of a forwarding table");
-    if (draft_route (d, lid, port, err) < 0)
+    if (import_route (d, lid, port, err) < 0)
         return -1;
     untold = !*p || strstr (p, "(path #");
     if (port == LFT_NO_ROUTE)
         return 0;
     if (scan_to (&p, "portguid 0x") && scan_hex (&p, UINT64_MAX - 1, &guid)
         && guid != 0)
-        return draft_owner (d, lid, guid, err);
-    return untold ? draft_owner (d, lid, DRAFT_UNTOLD, err) : 0;
+        return import_owner (d, lid, guid, err);
+    return untold ? import_owner (d, lid, IMPORT_UNTOLD, err) : 0;
 }
 
 /* "22 valid lids dumped": the number of entries. Without "valid" it may also be
  * the last LID.
  */
-static int lfts_trailer (struct draft *d, char *p, struct error *err)
+static int lfts_trailer (struct import *d, char *p, struct error *err)
 {
-    const struct draft_table *t = d->open;
+    const struct import_table *t = d->open;
     uint64_t count = 0;
     bool valid;
 
     for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
         if (scan_words (&p, words[i].start))
-            return words[i].why ? draft_fault (d, err, "%s", words[i].why) : 0;
+            return words[i].why ? import_fault (d, err, "%s", words[i].why) : 0;
     if (!*p)
         return 0;
     if (!scan_decimal (&p, UINT32_MAX, &count))
-        return draft_fault (d, err,
+        return import_fault (d, err,
                             "\"%.40s\" does not belong to a forwarding table",
                             p);
     scan_blanks (&p);
     valid = scan_text (&p, "valid ");
     if (!scan_text (&p, "lids dumped") || !t)
-        return draft_fault (d, err, "this does not end a forwarding table");
+        return import_fault (d, err, "this does not end a forwarding table");
     if (count != t->routes && (valid || count != t->last))
-        return draft_fault (d, err, "the table has %zu entries, not %" PRIu64,
+        return import_fault (d, err, "the table has %zu entries, not %" PRIu64,
                             t->routes, count);
-    return draft_table_end (d, t->last, count == t->routes, err);
+    return import_table_end (d, t->last, count == t->routes, err);
 }
 
-int import_lfts (struct draft *d, char *line, struct error *err)
+int import_lfts (struct import *d, char *line, struct error *err)
 {
     scan_blanks (&line);
     if (scan_text (&line, "0x"))
@@ -134,20 +134,20 @@ int import_lfts (struct draft *d, char *line, struct error *err)
     return lfts_trailer (d, line, err);
 }
 
-int import_fdbs_end (struct draft *d, struct error *err)
+int import_fdbs_end (struct import *d, struct error *err)
 {
-    return d->open ? draft_table_end (d, d->open->last, true, err) : 0;
+    return d->open ? import_table_end (d, d->open->last, true, err) : 0;
 }
 
-static int fdbs_header (struct draft *d, char *p, struct error *err)
+static int fdbs_header (struct import *d, char *p, struct error *err)
 {
     uint64_t guid;
 
     if (import_fdbs_end (d, err) < 0)
         return -1;
     if (!scan_hex (&p, UINT64_MAX, &guid) || *p)
-        return draft_fault (d, err, "this does not begin a forwarding table");
-    if (draft_table (d, guid, 0, 0, err) < 0)
+        return import_fault (d, err, "this does not begin a forwarding table");
+    if (import_table (d, guid, 0, 0, err) < 0)
         return -1;
     d->open->first = 1;
     d->fdbs = guid;
@@ -155,43 +155,43 @@ static int fdbs_header (struct draft *d, char *p, struct error *err)
     return 0;
 }
 
-static int fdbs_entry (struct draft *d, char *p, struct error *err)
+static int fdbs_entry (struct import *d, char *p, struct error *err)
 {
-    struct draft_table *t = d->open;
+    struct import_table *t = d->open;
     uint64_t lid, port;
 
     if (d->skip_table)
         return 0;
     if (!t || !scan_hex (&p, FABRIC_MAX_LID, &lid) || !scan_text (&p, " : "))
-        return draft_fault (d, err,
+        return import_fault (d, err,
                             "this is not an entry of a forwarding table");
     if (lid != t->last + 1)
-        return draft_fault (d, err, "the LIDs of a table follow one another");
+        return import_fault (d, err, "the LIDs of a table follow one another");
     t->last = lid;
     if (strcmp (p, "UNREACHABLE") == 0)
         return 0;
     if (!scan_decimal (&p, UINT8_MAX, &port) || *p != ' ')
-        return draft_fault (d, err, "this is not a port of a forwarding table");
-    if (draft_route (d, lid, port, err) < 0)
+        return import_fault (d, err, "this is not a port of a forwarding table");
+    if (import_route (d, lid, port, err) < 0)
         return -1;
-    return draft_owner (d, lid, DRAFT_SOMEBODY, err);
+    return import_owner (d, lid, IMPORT_SOMEBODY, err);
 }
 
 /* "PLFT_NUM: 1" */
-static int fdbs_number (struct draft *d, char *p, struct error *err)
+static int fdbs_number (struct import *d, char *p, struct error *err)
 {
     uint64_t number;
 
     if (!scan_decimal (&p, UINT8_MAX, &number) || *p || d->fdbs == 0)
-        return draft_fault (d, err, "this is not a table of a switch");
+        return import_fault (d, err, "this is not a table of a switch");
     if (number == 0)
         return 0;
-    draft_spread (d, d->fdbs)->private_lfts = true;
+    import_spread (d, d->fdbs)->private_lfts = true;
     d->skip_table = true;
     return import_fdbs_end (d, err);
 }
 
-int import_fdbs (struct draft *d, char *line, struct error *err)
+int import_fdbs (struct import *d, char *line, struct error *err)
 {
     char *p = line;
 
@@ -203,6 +203,6 @@ int import_fdbs (struct draft *d, char *line, struct error *err)
         return fdbs_header (d, p, err);
     return scan_text (&line, "PLFT_NUM: ")
                ? fdbs_number (d, line, err)
-               : draft_fault (d, err, "this line does not belong to a "
+               : import_fault (d, err, "this line does not belong to a "
                                       "forwarding table");
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * draft_finish joins the cables first; then the LIDs, some of which only the
+ * import_finish joins the cables first; then the LIDs, some of which only the
  * tables give; then the tables, which need both.
  *
  * Not every file gives the LMC of a port. If none does, the LMC follows from
  * the LIDs after the first that the tables assign to the same port.
  */
 #include "config.h"
-#include "ibquery/import/draft.h"
+#include "ibquery/import/parser.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "util/rates.h"
 #include "util/text.h"
 
-static const struct fabric_port *find_far (const struct draft *d,
+static const struct fabric_port *find_far (const struct import *d,
                                            const struct port_note *note)
 {
     uint32_t node = fabric_find_node (d->f, note->cable.far);
@@ -31,15 +31,15 @@ static const struct fabric_port *find_far (const struct draft *d,
 }
 
 /* Check the LID of the far end that this end's line gives. */
-static int check_far_lid (const struct draft *d, const struct port_note *note,
+static int check_far_lid (const struct import *d, const struct port_note *note,
                           const struct fabric_port *far, struct error *err)
 {
-    const struct draft_address *a
+    const struct import_address *a
         = d->f->node[far->node].type == NODE_SWITCH
               ? &d->node[far->node].address
               : &d->port[far - d->f->port].address;
 
-    if (note->cable.far_lid == DRAFT_UNKNOWN || !a->at.file
+    if (note->cable.far_lid == IMPORT_UNKNOWN || !a->at.file
         || note->cable.far_lid == (int)a->lid)
         return 0;
     return place_input (&note->at, err, "the far end's LID %d is %u in " PLACE,
@@ -49,7 +49,7 @@ static int check_far_lid (const struct draft *d, const struct port_note *note,
 /* A cable's lanes and speed: the lower of its ends', if they are told. Return
  * whether the ends differ.
  */
-static bool lower_rate (struct draft_cable *c, const struct draft_cable *back)
+static bool lower_rate (struct import_cable *c, const struct import_cable *back)
 {
     struct rates here = rates_of (c->width, c->speed);
     struct rates there = rates_of (back->width, back->speed);
@@ -65,13 +65,13 @@ static bool lower_rate (struct draft_cable *c, const struct draft_cable *back)
 }
 
 /* Check that both ends give the same cable, then add it once. */
-static int join_cable (struct draft *d, size_t port, struct error *err)
+static int join_cable (struct import *d, size_t port, struct error *err)
 {
     const struct port_note *note = &d->port[port], *back;
     const struct fabric_port *p = &d->f->port[port];
     const struct fabric_port *far = find_far (d, note);
-    const struct draft_cable *c = &note->cable;
-    struct draft_cable lower = *c;
+    const struct import_cable *c = &note->cable;
+    struct import_cable lower = *c;
     uint64_t guid = d->f->node[p->node].guid;
 
     if (!far)
@@ -108,7 +108,7 @@ static int join_cable (struct draft *d, size_t port, struct error *err)
 }
 
 /* A .lst has all cables from one end, or all from both. */
-static int join_cables (struct draft *d, struct error *err)
+static int join_cables (struct import *d, struct error *err)
 {
     const struct port_note *once = NULL, *twice = NULL;
 
@@ -138,12 +138,12 @@ static int join_cables (struct draft *d, struct error *err)
 }
 
 /* Assign LIDs of the topology to their port. */
-static int take_lids (struct draft *d, unsigned int lid, unsigned int count,
+static int take_lids (struct import *d, unsigned int lid, unsigned int count,
                       uint32_t node, uint32_t port,
-                      const struct draft_address *a, struct error *err)
+                      const struct import_address *a, struct error *err)
 {
     for (; count-- > 0; lid++) {
-        struct draft_lid *l = &d->lid[lid];
+        struct import_lid *l = &d->lid[lid];
 
         if (l->at.file)
             return place_input (&a->at, err, "LID %u belongs to %016" PRIx64
@@ -159,7 +159,7 @@ static int take_lids (struct draft *d, unsigned int lid, unsigned int count,
     return 0;
 }
 
-static int take_node_lids (struct draft *d, uint32_t node, struct error *err)
+static int take_node_lids (struct import *d, uint32_t node, struct error *err)
 {
     const struct fabric_node *n = &d->f->node[node];
 
@@ -181,19 +181,19 @@ static int take_node_lids (struct draft *d, uint32_t node, struct error *err)
 }
 
 /* Find the LMC of a port if no file gives it. */
-static int find_port_lmc (struct draft *d, const struct fabric_port *p,
-                          const struct draft_address *a, struct error *err)
+static int find_port_lmc (struct import *d, const struct fabric_port *p,
+                          const struct import_address *a, struct error *err)
 {
     unsigned int count = 1, lmc = 0;
     bool untold = false;
 
     while (p->lid + count <= FABRIC_MAX_LID && count < 1 << FABRIC_MAX_LMC) {
-        const struct draft_lid *l = &d->lid[p->lid + count];
+        const struct import_lid *l = &d->lid[p->lid + count];
 
         untold = !l->at.file && l->table_at.file
-                 && l->table_guid == DRAFT_UNTOLD;
+                 && l->table_guid == IMPORT_UNTOLD;
         if (l->at.file || !l->table_at.file || untold
-            || (l->table_guid != DRAFT_SOMEBODY && l->table_guid != p->guid))
+            || (l->table_guid != IMPORT_SOMEBODY && l->table_guid != p->guid))
             break;
         count++;
     }
@@ -214,13 +214,13 @@ static int find_port_lmc (struct draft *d, const struct fabric_port *p,
 }
 
 /* Check that no two ports of adapters have one GUID. */
-static int check_guids (const struct draft *d, struct error *err)
+static int check_guids (const struct import *d, struct error *err)
 {
     struct map seen = { 0 };
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < d->f->nports; i++) {
-        const struct draft_address *a = &d->port[i].address;
+        const struct import_address *a = &d->port[i].address;
         uint32_t other = MAP_NONE;
 
         if (!a->at.file || a->guid == 0)
@@ -236,7 +236,7 @@ static int check_guids (const struct draft *d, struct error *err)
     return rc;
 }
 
-static int join_lids (struct draft *d, struct error *err)
+static int join_lids (struct import *d, struct error *err)
 {
     if (check_guids (d, err) < 0)
         return -1;
@@ -244,9 +244,9 @@ static int join_lids (struct draft *d, struct error *err)
         if (take_node_lids (d, i, err) < 0)
             return -1;
     for (size_t i = 0; i < d->f->nports; i++) {
-        const struct draft_address *a = &d->port[i].address;
+        const struct import_address *a = &d->port[i].address;
 
-        if (a->at.file && a->lmc == DRAFT_UNKNOWN && a->lid != 0
+        if (a->at.file && a->lmc == IMPORT_UNKNOWN && a->lid != 0
             && find_port_lmc (d, &d->f->port[i], a, err) < 0)
             return -1;
     }
@@ -256,10 +256,10 @@ static int join_lids (struct draft *d, struct error *err)
 /* Whether the tables assign a LID to a switch because of the LMC of its port 0,
  * which struct fabric does not have.
  */
-static bool is_spare (const struct draft *d, unsigned int lid)
+static bool is_spare (const struct import *d, unsigned int lid)
 {
     for (unsigned int k = 1; k < 1 << FABRIC_MAX_LMC && k < lid; k++) {
-        const struct draft_lid *l = &d->lid[lid - k];
+        const struct import_lid *l = &d->lid[lid - k];
 
         if (l->at.file)
             return d->f->node[l->node].type == NODE_SWITCH
@@ -269,13 +269,13 @@ static bool is_spare (const struct draft *d, unsigned int lid)
 }
 
 /* Check that the tables and the topology agree on the owners of LIDs. */
-static int check_owners (const struct draft *d, struct error *err)
+static int check_owners (const struct import *d, struct error *err)
 {
     for (unsigned int lid = 1; lid < LIDS; lid++) {
-        const struct draft_lid *l = &d->lid[lid];
+        const struct import_lid *l = &d->lid[lid];
 
-        if (!l->table_at.file || l->table_guid == DRAFT_UNTOLD
-            || l->table_guid == DRAFT_SOMEBODY)
+        if (!l->table_at.file || l->table_guid == IMPORT_UNTOLD
+            || l->table_guid == IMPORT_SOMEBODY)
             continue;
         if (!l->at.file && !is_spare (d, lid))
             return place_input (&l->table_at, err,
@@ -295,7 +295,7 @@ static int check_owners (const struct draft *d, struct error *err)
  * entry: a missing entry does not always mean that there is no route. Switches
  * often have no routes to each other.
  */
-static int check_entries (const struct draft *d, const struct draft_table *t,
+static int check_entries (const struct import *d, const struct import_table *t,
                           struct error *err)
 {
     unsigned int lid = t->complete ? t->last : 1, top = FABRIC_MAX_LID;
@@ -310,7 +310,7 @@ static int check_entries (const struct draft *d, const struct draft_table *t,
     if (t->complete && (!t->lacks_last || t->next > t->last))
         return 0;
     for (; lid <= t->last; lid++) {
-        const struct draft_lid *l = &d->lid[lid];
+        const struct import_lid *l = &d->lid[lid];
 
         if (!l->at.file || t->lft[lid] != LFT_NO_ROUTE
             || (!t->complete && d->f->node[l->node].type == NODE_SWITCH))
@@ -327,7 +327,7 @@ static int check_entries (const struct draft *d, const struct draft_table *t,
     return 0;
 }
 
-static int join_table (struct draft *d, struct draft_table *t,
+static int join_table (struct import *d, struct import_table *t,
                        struct error *err)
 {
     uint32_t node = fabric_find_node (d->f, t->guid);
@@ -357,7 +357,7 @@ static int join_table (struct draft *d, struct draft_table *t,
     return 0;
 }
 
-static int join_tables (struct draft *d, struct error *err)
+static int join_tables (struct import *d, struct error *err)
 {
     for (size_t i = 0; i < d->ntables; i++)
         if (join_table (d, &d->table[i], err) < 0)
@@ -375,20 +375,20 @@ static int join_tables (struct draft *d, struct error *err)
 
 /* The entries of a switch, one for each LID of its table. */
 static struct spread_entry *all_entries (const struct fabric_node *n,
-                                         const struct draft_spread *s)
+                                         const struct import_spread *s)
 {
     struct spread_entry *entry = xarray (n->lft_top + 1U, sizeof (*entry));
 
     for (unsigned int lid = 0; lid <= n->lft_top; lid++)
-        entry[lid] = lid < s->nentries && s->entry[lid].state != DRAFT_NO_ENTRY
+        entry[lid] = lid < s->nentries && s->entry[lid].state != IMPORT_NO_ENTRY
                          ? s->entry[lid]
                          : (struct spread_entry){ SPREAD_STATIC, n->lft[lid],
                                                   0 };
     return entry;
 }
 
-static int join_spread_groups (struct draft *d, uint32_t node,
-                               const struct draft_spread *s, struct error *err)
+static int join_spread_groups (struct import *d, uint32_t node,
+                               const struct import_spread *s, struct error *err)
 {
     const struct fabric_node *n = &d->f->node[node];
     struct spread_entry *entry;
@@ -397,7 +397,7 @@ static int join_spread_groups (struct draft *d, uint32_t node,
     if (s->nentries == 0)
         return 0;
     for (size_t lid = 0; lid < s->nentries; lid++)
-        if (s->entry[lid].state != DRAFT_NO_ENTRY
+        if (s->entry[lid].state != IMPORT_NO_ENTRY
             && s->entry[lid].port > n->nports
             && s->entry[lid].port != LFT_NO_ROUTE)
             return place_input (&s->at, err,
@@ -424,10 +424,10 @@ static int join_spread_groups (struct draft *d, uint32_t node,
 /* How switches spread messages. Only AR_INFO of a db_csv tells on which service
  * levels, without which the rest means nothing.
  */
-static int join_spread (struct draft *d, struct error *err)
+static int join_spread (struct import *d, struct error *err)
 {
     for (size_t i = 0; i < d->nspreads; i++) {
-        const struct draft_spread *s = &d->spread[i];
+        const struct import_spread *s = &d->spread[i];
         uint32_t node = fabric_find_node (d->f, s->guid);
         struct fabric_node *n = node == FABRIC_NONE ? NULL : &d->f->node[node];
 
@@ -483,7 +483,7 @@ static const char *find_fault (const struct fabric *f, const uint8_t *state,
 /* Follow a LID from a switch to its port. state: by node, for this LID; path:
  * room for all switches.
  */
-static int follow_lid_route (const struct draft *d, uint32_t node,
+static int follow_lid_route (const struct import *d, uint32_t node,
                              unsigned int lid, uint8_t *state, uint32_t *path,
                              struct error *err)
 {
@@ -515,7 +515,7 @@ static int follow_lid_route (const struct draft *d, uint32_t node,
     return 0;
 }
 
-static int check_routes (const struct draft *d, struct error *err)
+static int check_routes (const struct import *d, struct error *err)
 {
     size_t n = d->f->nnodes;
     uint8_t *state = xarray (n, 1);
@@ -535,7 +535,7 @@ static int check_routes (const struct draft *d, struct error *err)
     return rc;
 }
 
-struct fabric *draft_finish (struct draft *d, const char *source,
+struct fabric *import_finish (struct import *d, const char *source,
                              struct error *err)
 {
     struct fabric *f = d->f;

@@ -62,7 +62,7 @@ struct opening {
     struct fabric *part[FABRIC_MAX_SUBNETS];
     const char *name[FABRIC_MAX_SUBNETS];
     size_t n;
-    struct draft *draft;         /* of files other than snapshots */
+    struct import *import;        /* of files other than snapshots */
     char from[FABRIC_NAME_MAX];  /* these */
     const char *first;           /* NULL: all were */
 };
@@ -96,7 +96,7 @@ static int open_source_file (struct opening *o, const char *path,
         o->first = o->first ? o->first : path;
         snprintf (o->from + len, sizeof (o->from) - len, " %s",
                   slash ? slash + 1 : path);
-        rc = import_file (o->draft, s.fp, s.name, NULL, err);
+        rc = import_file (o->import, s.fp, s.name, NULL, err);
     }
     source_close (&s);
     return rc;
@@ -105,20 +105,20 @@ static int open_source_file (struct opening *o, const char *path,
 struct fabric *import_open (const char *const *path, size_t n,
                             const struct node_names *names, struct error *err)
 {
-    struct opening o = { .draft = draft_create (names), .from = "import" };
+    struct opening o = { .import = import_create (names), .from = "import" };
     struct fabric *f = NULL;
     int rc = n > 0 ? 0 : error_input (err, "no snapshot is named");
 
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = open_source_file (&o, path[i], err);
     if (rc == 0 && o.first)
-        rc = add_fabric_part (&o, draft_finish (o.draft, o.from, err), o.first,
+        rc = add_fabric_part (&o, import_finish (o.import, o.from, err), o.first,
                               err);
     if (rc == 0)
         f = o.n == 1 ? o.part[0] : fabric_join (o.part, o.name, o.n, err);
     for (size_t i = 0; i < o.n; i++)
         if (o.part[i] != f)
             fabric_destroy (o.part[i]);
-    draft_destroy (o.draft);
+    import_destroy (o.import);
     return f;
 }

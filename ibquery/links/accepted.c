@@ -102,8 +102,7 @@ static const struct lines_keyword keywords[] = {
 };
 
 static const struct lines_format format = {
-    .magic = "pmm-accepted",
-    .what = "list of accepted findings",
+    .magic = "pmm-accepted", .what = "list of accepted findings",
     .keyword = keywords,
 };
 

@@ -122,12 +122,9 @@ static void add_slower (struct checking *x, size_t link, enum slower_why why,
 
     x->slower = xgrow (x->slower, x->nslower, sizeof (*x->slower));
     x->slower[x->nslower++] = (struct slower){
-        .why = why,
-        .kind = l->kind,
-        .product = { a > b ? a : b, a > b ? b : a },
-        .active = fabric_rate (l),
-        .usual = fabric_rate (&x->f->link[u->link]),
-        .link = link,
+        .why = why, .kind = l->kind,
+        .product = { a > b ? a : b, a > b ? b : a }, .active = fabric_rate (l),
+        .usual = fabric_rate (&x->f->link[u->link]), .link = link,
     };
 }
 
@@ -319,9 +316,7 @@ static void check_rate (struct checking *x, size_t link)
     say_setting (x->f, l, &want, setting, sizeof (setting));
     for (enum sign_kind sign = SIGN_WIDTH; sign <= SIGN_SPEED; sign++) {
         const struct link_finding finding = {
-            .link = link,
-            .sign = sign,
-            .port = FABRIC_NONE,
+            .link = link, .sign = sign, .port = FABRIC_NONE,
             .limit_per_hour = NAN,
         };
 
@@ -389,11 +384,8 @@ static void check_port (struct checking *x, uint32_t port)
     for (unsigned int id = 0; id < COUNTERS_COUNTS; id++) {
         bool wait = id == COUNTER_XMIT_WAIT;
         const struct link_finding f = {
-            .link = p->link,
-            .sign = wait ? SIGN_WAIT : SIGN_COUNTER,
-            .port = port,
-            .counter = id,
-            .growth = growth_of (then, now, id),
+            .link = p->link, .sign = wait ? SIGN_WAIT : SIGN_COUNTER,
+            .port = port, .counter = id, .growth = growth_of (then, now, id),
             .limit_per_hour = growth_limit_per_hour (id, &rate, fec),
         };
         const char *bound = f.growth.known == GROWTH_EXACT ? "" : "at least ";
@@ -434,12 +426,8 @@ static void check_ber (struct checking *x, uint32_t port)
         double limit = counter_ber_limit (id, &rate);
         double ber = now->value[id] * COUNTER_BER_UNIT;
         const struct link_finding f = {
-            .link = p->link,
-            .sign = SIGN_COUNTER,
-            .port = port,
-            .counter = id,
-            .growth = { GROWTH_EXACT, now->value[id] },
-            .limit_per_hour = NAN,
+            .link = p->link, .sign = SIGN_COUNTER, .port = port, .counter = id,
+            .growth = { GROWTH_EXACT, now->value[id] }, .limit_per_hour = NAN,
         };
 
         if (now->told >> id & 1 && ber > limit)

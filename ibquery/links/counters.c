@@ -320,9 +320,7 @@ static const struct lines_keyword keywords[] = {
 };
 
 static const struct lines_format format = {
-    .magic = "pmm-counters",
-    .what = "file of counters",
-    .keyword = keywords,
+    .magic = "pmm-counters", .what = "file of counters", .keyword = keywords,
 };
 
 static int finish_counters (void *arg, struct error *err)

@@ -52,12 +52,7 @@ enum counter_id {
 
 /* Forward error correction, as in PortInfoExtended. */
 enum fec {
-    FEC_UNKNOWN,
-    FEC_NONE,
-    FEC_FIRECODE,
-    FEC_RS,
-    FEC_RS_LOW_LATENCY,
-    FEC_RS2,
+    FEC_UNKNOWN, FEC_NONE, FEC_FIRECODE, FEC_RS, FEC_RS_LOW_LATENCY, FEC_RS2,
 };
 
 struct port_counters {

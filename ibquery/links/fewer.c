@@ -300,8 +300,7 @@ static void add_fewer_host (struct fewer_search *s, struct rails_fewer x,
 size_t fewer_find (const struct fabric *f, struct rails_fewer **list)
 {
     struct fewer_search s = {
-        .f = f,
-        .rail = xarray (f->nendpoints, sizeof (*s.rail)),
+        .f = f, .rail = xarray (f->nendpoints, sizeof (*s.rail)),
         .family = xarray (f->nhosts, sizeof (*s.family)),
         .same = xarray (f->nhosts, sizeof (*s.same)),
         .sorted = xarray (f->nhosts, sizeof (*s.sorted)),

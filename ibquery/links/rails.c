@@ -240,8 +240,7 @@ static bool is_ruled (const struct rail_search *s)
 size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd)
 {
     struct rail_search s = {
-        .f = f,
-        .at = xarray (f->nendpoints, sizeof (*s.at)),
+        .f = f, .at = xarray (f->nendpoints, sizeof (*s.at)),
         .shared = xcalloc (f->nhosts, sizeof (*s.shared)),
         .peer = xarray (f->nhosts, sizeof (*s.peer)),
         .leaf = xarray (f->nhosts, sizeof (*s.leaf)),

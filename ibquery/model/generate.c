@@ -110,10 +110,7 @@ static void wire_level (struct wiring *w, const struct tree_shape *t,
         unsigned int pod = i / t->tops[l], c = i % t->tops[l];
 
         w->sw[s] = (struct wiring_switch){
-            .group = l,
-            .number = i + 1,
-            .first = t->down[l],
-            .count = t->up[l],
+            .group = l, .number = i + 1, .first = t->down[l], .count = t->up[l],
             .divisor = t->tops[l],
         };
         for (unsigned int u = 0; u < t->up[l]; u++)

@@ -23,7 +23,7 @@
 #include "util/rng.h"
 #include "util/terminal.h"
 
-enum { FAR = UINT16_MAX };
+enum { UNREACHED = UINT16_MAX };
 
 struct wiring *wiring_create (const char *name, uint64_t hosts,
                               uint64_t switches, unsigned int ports,
@@ -218,7 +218,7 @@ static void search_from (const struct wiring *w, uint32_t to,
     size_t head = 0, waiting = 1;
 
     for (uint32_t s = 0; s < w->nswitches; s++)
-        distance[s] = FAR;
+        distance[s] = UNREACHED;
     distance[to] = 0;
     queue[0] = to;
     while (waiting > 0) {

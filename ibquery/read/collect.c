@@ -54,14 +54,10 @@ static void request_counters (struct counter_reading *x, const struct agent *a,
                               uint32_t mod, uint64_t cookie)
 {
     mads_get (x->m, &(struct mads_request){
-                        .class = class,
-                        .attr = attr,
+                        .class = class, .attr = attr,
                         .mod = class == MADS_PERF ? 0 : mod,
-                        .select = class == MADS_PERF ? mod : 0,
-                        .to = &a->to,
-                        .fn = on_counter_answer,
-                        .arg = x,
-                        .cookie = cookie,
+                        .select = class == MADS_PERF ? mod : 0, .to = &a->to,
+                        .fn = on_counter_answer, .arg = x, .cookie = cookie,
                     });
 }
 
@@ -151,10 +147,8 @@ static int list_counter_ports (struct counter_reading *x, struct error *err)
             last->n++;
         else
             x->agent[x->nagents++] = (struct agent){
-                .node = p->node,
-                .port = is_switch ? 0 : p->num,
-                .first = x->c->nports - 1,
-                .n = 1,
+                .node = p->node, .port = is_switch ? 0 : p->num,
+                .first = x->c->nports - 1, .n = 1,
                 .to.lid = is_switch ? n->lid : p->lid,
             };
         x->agent_of[x->c->nports - 1] = x->nagents - 1;
@@ -167,10 +161,7 @@ struct counters *collect (struct mads *m, const struct fabric *f,
 {
     struct counters *c = counters_create ();
     struct counter_reading x = {
-        .m = m,
-        .f = f,
-        .c = c,
-        .agent = xarray (f->nports, sizeof (*x.agent)),
+        .m = m, .f = f, .c = c, .agent = xarray (f->nports, sizeof (*x.agent)),
         .agent_of = xarray (f->nports, sizeof (*x.agent_of)),
     };
     int rc = list_counter_ports (&x, err);

@@ -244,11 +244,8 @@ struct mads *device_open (const char *ca, int port,
 {
     struct umad_device *d = xcalloc (1, sizeof (*d));
     struct mads_wire wire = {
-        .send = device_send,
-        .recv = device_recv,
-        .close = device_close,
-        .netdisc = device_netdisc,
-        .arg = d,
+        .send = device_send, .recv = device_recv, .close = device_close,
+        .netdisc = device_netdisc, .arg = d,
     };
     char noise[NOISE_MAX];
     struct hush hush;

@@ -74,11 +74,8 @@ static int on_sm_answer (void *arg, uint64_t cookie,
 static int ask_sm (struct mads *m, struct steady_sm *sm, struct error *err)
 {
     struct mads_request r = {
-        .class = MADS_DIRECTED,
-        .attr = ATTR_PORT_INFO,
-        .to = &sm->to,
-        .fn = on_sm_answer,
-        .arg = sm,
+        .class = MADS_DIRECTED, .attr = ATTR_PORT_INFO, .to = &sm->to,
+        .fn = on_sm_answer, .arg = sm,
     };
 
     *sm = (struct steady_sm){ 0 };

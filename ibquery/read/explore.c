@@ -90,14 +90,11 @@ static void request_node_attr (struct explore *e, uint32_t node,
                                uint32_t mod, uint8_t tries)
 {
     mads_get (e->mads, &(struct mads_request){
-                           .class = MADS_DIRECTED,
-                           .attr = attr,
+                           .class = MADS_DIRECTED, .attr = attr,
                            .mod = attr == ATTR_NODE_INFO ? 0 : mod,
                            .tries = tries,
                            .optional = attr == ATTR_ADAPTIVE && tries > 0,
-                           .to = to,
-                           .fn = on_explore_answer,
-                           .arg = e,
+                           .to = to, .fn = on_explore_answer, .arg = e,
                            .cookie = (uint64_t)node << 32 | mod,
                        });
 }

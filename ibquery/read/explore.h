@@ -25,11 +25,7 @@
 
 #define EXPLORE_NONE UINT32_MAX
 
-enum explore_state {
-    EXPLORE_NOT_ASKED,
-    EXPLORE_ASKED,
-    EXPLORE_HERE,
-};
+enum explore_state { EXPLORE_NOT_ASKED, EXPLORE_ASKED, EXPLORE_HERE };
 
 struct explored_port {
     struct port_attr info;

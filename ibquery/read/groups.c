@@ -115,13 +115,8 @@ static bool ask_one (struct explore *e, uint32_t node, enum list list,
     };
     struct explored_node *n = e->node[node];
     struct mads_request r = {
-        .class = MADS_DIRECTED,
-        .attr = attr[list],
-        .mod = i,
-        .optional = true,
-        .to = &n->to,
-        .fn = on_groups_answer,
-        .arg = e,
+        .class = MADS_DIRECTED, .attr = attr[list], .mod = i, .optional = true,
+        .to = &n->to, .fn = on_groups_answer, .arg = e,
         .cookie = (uint64_t)list << 62 | (uint64_t)i << 32 | node,
     };
 

@@ -135,14 +135,9 @@ static void add_look_question (struct fabric_look *l, const struct mads_to *to,
 
     *q = (struct look_question){ *to, attr, mod, node, port };
     mads_get (l->m, &(struct mads_request){
-                        .class = MADS_DIRECTED,
-                        .attr = attr,
-                        .mod = mod,
-                        .tries = TRIES,
-                        .to = &q->to,
-                        .fn = on_look_answer,
-                        .arg = l,
-                        .cookie = l->nquestions++,
+                        .class = MADS_DIRECTED, .attr = attr, .mod = mod,
+                        .tries = TRIES, .to = &q->to, .fn = on_look_answer,
+                        .arg = l, .cookie = l->nquestions++,
                     });
 }
 
@@ -212,11 +207,8 @@ static int ask_look_questions (struct fabric_look *l, uint64_t turn,
 {
     static const struct mads_to self;
     const struct mads_request who = {
-        .class = MADS_DIRECTED,
-        .attr = ATTR_NODE_INFO,
-        .to = &self,
-        .fn = on_own,
-        .arg = l,
+        .class = MADS_DIRECTED, .attr = ATTR_NODE_INFO, .to = &self,
+        .fn = on_own, .arg = l,
     };
     uint32_t node, port;
 

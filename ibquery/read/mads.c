@@ -33,10 +33,7 @@ enum {
 };
 
 const struct mads_options mads_defaults = {
-    .timeout_ms = 1000,
-    .retries = 15,
-    .window = 8,
-    .rate = 20000,
+    .timeout_ms = 1000, .retries = 15, .window = 8, .rate = 20000,
 };
 
 struct mads_item {

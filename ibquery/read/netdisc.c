@@ -164,12 +164,8 @@ int64_t netdisc_read (const char *ca, int port,
                       mads_take_f take, void *arg)
 {
     struct netdisc_question q = {
-        .magic = NETDISC_MAGIC,
-        .port = port,
-        .window = opts->window,
-        .timeout_ms = opts->timeout_ms,
-        .mkey = opts->mkey,
-        .max_ms = max_ms,
+        .magic = NETDISC_MAGIC, .port = port, .window = opts->window,
+        .timeout_ms = opts->timeout_ms, .mkey = opts->mkey, .max_ms = max_ms,
     };
     int end[2];
     pid_t pid = start_netdisc (end);

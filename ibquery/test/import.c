@@ -37,7 +37,7 @@ struct text {
 static struct fabric *import (const struct text *file, size_t n,
                               struct error *err)
 {
-    struct draft *d = draft_create (NULL);
+    struct import *d = import_create (NULL);
     struct fabric *f = NULL;
     bool good = true;
 
@@ -50,8 +50,8 @@ static struct fabric *import (const struct text *file, size_t n,
             fclose (fp);
     }
     if (good)
-        f = draft_finish (d, "test", err);
-    draft_destroy (d);
+        f = import_finish (d, "test", err);
+    import_destroy (d);
     return f;
 }
 
@@ -180,7 +180,7 @@ static void test_csv (void)
     static const char comma[] = "a name, \"with\" commas";
     char plugs[FABRIC_PLUGS];
     struct text file = load ("tree.db_csv");
-    struct draft *d = draft_create (NULL);
+    struct import *d = import_create (NULL);
     FILE *fp = fmemopen (file.s, file.len, "r");
     const struct port_counters *p;
     const struct fabric_port *port;
@@ -189,7 +189,7 @@ static void test_csv (void)
     struct error err = { 0 };
 
     if (import_file (d, fp, file.name, NULL, &err) == 0)
-        f = draft_finish (d, "test", &err);
+        f = import_finish (d, "test", &err);
     fclose (fp);
     ok (f && f->nhosts == 8 && f->nlinks == 16 && f->nwarnings == 1
             && strstr (f->warning[0], "no file has forwarding tables"),
@@ -215,7 +215,7 @@ static void test_csv (void)
     ok (f && !strcmp (fabric_plugs (f, fabric_find_link (f, "s1-0001/3"),
                                     plugs), "Somebody serial 12 -- ?"),
         "... as far as they are known");
-    c = f ? draft_counters (d, f, &err) : NULL;
+    c = f ? import_counters (d, f, &err) : NULL;
     ok (c && c->nports == 32 && c->time == f->time && c->lasted == 42
             && strcmp (c->fabric, f->hash) == 0,
         "... and counters of all cables%s", err.text);
@@ -232,11 +232,11 @@ static void test_csv (void)
         "... of 16 where the others are not known");
     counters_destroy (c);
     c = NULL;
-    ok (!f || (!draft_counters (d, f, &err)
+    ok (!f || (!import_counters (d, f, &err)
                && strcmp (err.text, "no file has counters") == 0),
         "... once");
     fabric_destroy (f);
-    draft_destroy (d);
+    import_destroy (d);
 
     ok (change (&file, "h0001 mlx5_0", comma, false)
             && change (&file, "# Running", "# Sleeping", true),
@@ -253,7 +253,7 @@ static void test_csv (void)
 static void test_ber (void)
 {
     struct text file[] = { load ("tree.db_csv"), load ("tree.net_dump_ext") };
-    struct draft *d = draft_create (NULL);
+    struct import *d = import_create (NULL);
     const struct port_counters *p;
     struct counters *c = NULL;
     struct fabric *f = NULL;
@@ -266,8 +266,8 @@ static void test_ber (void)
         rc = import_file (d, fp, file[i].name, NULL, &err);
         fclose (fp);
     }
-    if (rc == 0 && (f = draft_finish (d, "test", &err)))
-        c = draft_counters (d, f, &err);
+    if (rc == 0 && (f = import_finish (d, "test", &err)))
+        c = import_counters (d, f, &err);
     p = c ? counters_find (c, 0x0002c90100000010, 1) : NULL;
     ok (p && p->value[COUNTER_RAW_BER] == 40000000000
             && p->value[COUNTER_EFFECTIVE_BER] == 200000
@@ -275,7 +275,7 @@ static void test_ber (void)
         "bit error rates of a net_dump_ext%s", err.text);
     counters_destroy (c);
     fabric_destroy (f);
-    draft_destroy (d);
+    import_destroy (d);
     free (file[0].s);
     free (file[1].s);
 }

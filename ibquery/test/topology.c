@@ -318,7 +318,7 @@ static void from_netdiscover (void)
     const struct fat_tree tree = { .ports = 16, .levels = 3, .rails = 8 };
     struct error err = { 0 };
     struct fabric *f = generate_fat_tree (&tree, &err);
-    struct draft *d = draft_create (NULL);
+    struct import *d = import_create (NULL);
     char *net = NULL, *lfts = NULL, *got;
     size_t size;
     FILE *fp = open_memstream (&net, &size);
@@ -335,8 +335,8 @@ static void from_netdiscover (void)
     fp = fmemopen (lfts, strlen (lfts), "r");
     import_file (d, fp, "lfts", NULL, &err);
     fclose (fp);
-    f = draft_finish (d, "net", &err);
-    draft_destroy (d);
+    f = import_finish (d, "net", &err);
+    import_destroy (d);
     got = f ? text_of (f, &err) : NULL;
     ok (got && strstr (got, "# 16 pods of 8 hosts\n")
             && strstr (got, "\nSwitchName=pod-1 Nodes=h[0001-0008]\n")

@@ -50,8 +50,7 @@ static int run_fabric_check (struct inputs *in)
 /* pmm judge --signs reads its JSON. */
 const struct verb verb_fabric_check = {
     .name = "check", .help = "find bad cables by width, speed and counters",
-    .needs = TAKES_FABRIC,
-    .may = TAKES_FILES | TAKES_JSON | TAKES_OUTPUT,
+    .needs = TAKES_FABRIC, .may = TAKES_FILES | TAKES_JSON | TAKES_OUTPUT,
     .operands = "[FILE]...", .max = -1,
     .options = options, .given = &given, .rules = rules,
     .run = run_fabric_check,

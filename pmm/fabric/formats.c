@@ -40,9 +40,9 @@ static const struct opt_rule import_rules[] = {
     { 0 },
 };
 
-static void write_counters (struct draft *d, const struct fabric *f)
+static void write_counters (struct import *d, const struct fabric *f)
 {
-    struct counters *c = need (draft_counters (d, f, &fault));
+    struct counters *c = need (import_counters (d, f, &fault));
     struct outfile *out = need (file_create (imports.counters, &fault));
 
     need_ok (file_finish (out, counters_write (c, file_stream (out), &fault),
@@ -56,7 +56,7 @@ static int run_import (struct inputs *in)
     size_t n = in->noperands;
     size_t len = snprintf (source, sizeof (source), "import");
     struct node_names *names = inputs_names (in, in->names);
-    struct draft *d = draft_create (names);
+    struct import *d = import_create (names);
 
     for (size_t i = 0; i < n + imports.files.n; i++) {
         const char *name = i < n ? in->operand[i] : imports.files.v[i - n];
@@ -80,13 +80,13 @@ static int run_import (struct inputs *in)
         file_close_input (fp);
         free (format);
     }
-    in->fabric = need (draft_finish (d, source, &fault));
+    in->fabric = need (import_finish (d, source, &fault));
     for (size_t i = 0; i < in->fabric->nwarnings; i++)
         fprintf (stderr, "warning: %s\n", in->fabric->warning[i]);
     need_ok (fabric_write (in->fabric, inputs_output (in), &fault));
     if (imports.counters)
         write_counters (d, in->fabric);
-    draft_destroy (d);
+    import_destroy (d);
     names_destroy (names);
     return EXIT_OK;
 }

@@ -79,9 +79,7 @@ static const struct opt counters_options[] = { LIVE_OPTIONS, { 0 } };
 static struct discover_options find_options (void)
 {
     struct discover_options opts = {
-        .ca = given.ca,
-        .port = given.port,
-        .mads = mads_defaults,
+        .ca = given.ca, .port = given.port, .mads = mads_defaults,
     };
     struct mads_options *m = &opts.mads;
 
@@ -284,9 +282,7 @@ static int publish_subnets (const char *conf,
     port = need (device_ports (&n, &fault));
     for (size_t i = 0; i < n; i++) {
         struct subnet_file j = {
-            .opts = *opts,
-            .site = &site,
-            .subnet = port[i].subnet,
+            .opts = *opts, .site = &site, .subnet = port[i].subnet,
         };
         int status;
 
@@ -337,9 +333,7 @@ static int run_fabric_read (struct inputs *in)
         if (given.hint)
             hint = need (fabric_load (given.hint, &fault));
         hosts = (struct reach_hosts){
-            .name = (const char *const *)hl.name,
-            .n = hl.count,
-            .hint = hint,
+            .name = (const char *const *)hl.name, .n = hl.count, .hint = hint,
         };
         opts.hosts = &hosts;
     }

@@ -172,9 +172,7 @@ static int run_fabric_show (struct inputs *in)
 }
 
 const struct verb verb_fabric_show = {
-    .name = "show", .help = "summarise a snapshot",
-    .needs = TAKES_FABRIC,
+    .name = "show", .help = "summarise a snapshot", .needs = TAKES_FABRIC,
     .may = TAKES_FILES | TAKES_JSON | TAKES_OUTPUT,
-    .operands = "[FILE]...", .max = -1,
-    .run = run_fabric_show,
+    .operands = "[FILE]...", .max = -1, .run = run_fabric_show,
 };

@@ -15,7 +15,7 @@
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     const uint8_t *end = data + size, *next;
-    struct draft *d = draft_create (NULL);
+    struct import *d = import_create (NULL);
     struct counters *c = NULL;
     struct fabric *f = NULL;
     struct error err;
@@ -30,11 +30,11 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         next = part ? part + strlen (PART) : end;
     }
     if (rc == 0)
-        f = draft_finish (d, "fuzz", &err);
+        f = import_finish (d, "fuzz", &err);
     if (f)
-        c = draft_counters (d, f, &err);
+        c = import_counters (d, f, &err);
     counters_destroy (c);
-    draft_destroy (d);
+    import_destroy (d);
     if (f)
         fuzz_again (f);
     fabric_destroy (f);

@@ -2,15 +2,15 @@
 /* A fabric that is read from several files, in any order: what each file says,
  * and where, until all have been read.
  *
- * Filled by the parsers of this directory (draft.c), joined by draft_finish
+ * Filled by the parsers of this directory (parser.c), joined by import_finish
  * (join.c). The nodes and ports are those of the fabric that is being built.
  * Each has a note with what the fabric has no field for. What is given twice
  * must agree: a function returns -1 with err if it contradicts something that
- * was read before, and so does draft_finish if the files do not match. The
+ * was read before, and so does import_finish if the files do not match. The
  * message begins with one place and names the other.
  */
-#ifndef IBQUERY_IMPORT_DRAFT_H
-#define IBQUERY_IMPORT_DRAFT_H
+#ifndef IBQUERY_IMPORT_PARSER_H
+#define IBQUERY_IMPORT_PARSER_H
 
 #include <inttypes.h>
 
@@ -18,7 +18,7 @@
 
 enum {
     LIDS = FABRIC_MAX_LID + 1,
-    DRAFT_UNKNOWN = -1, /* a LID or an LMC */
+    IMPORT_UNKNOWN = -1, /* a LID or an LMC */
 };
 
 /* Where something was read. */
@@ -40,28 +40,28 @@ struct scan {
 };
 
 /* The address of an adapter's port, or of port 0 of a switch. */
-struct draft_address {
+struct import_address {
     struct place at;  /* file NULL: not given */
     unsigned int lid;
     uint64_t guid;    /* 0: not given */
-    int lmc;          /* or DRAFT_UNKNOWN */
+    int lmc;          /* or IMPORT_UNKNOWN */
 };
 
 /* For each node of the fabric. */
 struct node_note {
     struct place at;
     struct place lft_at;
-    struct draft_address address; /* of a switch */
+    struct import_address address; /* of a switch */
     uint32_t sections;            /* of import_csv's that have it, as bits; of
                                      a switch's port 0, too */
 };
 
 /* A cable as seen from the node's port. The far node may be added later. */
-struct draft_cable {
+struct import_cable {
     unsigned int port;
     uint64_t far;
     unsigned int far_port;
-    int far_lid;        /* or DRAFT_UNKNOWN */
+    int far_lid;        /* or IMPORT_UNKNOWN */
     unsigned int width; /* as struct fabric_link's */
     char speed[8];
     enum port_state state;
@@ -70,12 +70,12 @@ struct draft_cable {
 
 /* For each port of the fabric. */
 struct port_note {
-    struct draft_address address;
+    struct import_address address;
     struct place at; /* of its cable; file NULL: there is none */
-    struct draft_cable cable;
+    struct import_cable cable;
     uint32_t sections;
     uint8_t fec;     /* enum fec */
-    uint32_t counters; /* its number in the draft's counters, from 1; 0: it has
+    uint32_t counters; /* its number in the import's counters, from 1; 0: it has
                           none */
 };
 
@@ -84,7 +84,7 @@ struct port_note {
  * adapters and routers must have an entry. `lacks_last`: the last LID may be
  * left out even of a complete table.
  */
-struct draft_table {
+struct import_table {
     uint64_t guid;
     unsigned int first, last;
     bool lacks_last, complete;
@@ -96,26 +96,26 @@ struct draft_table {
 };
 
 /* How a switch spreads messages, apart from its service levels. */
-enum { DRAFT_NO_ENTRY = UINT8_MAX };
-struct draft_spread {
+enum { IMPORT_NO_ENTRY = UINT8_MAX };
+struct import_spread {
     uint64_t guid;
     struct place at;
     bool private_lfts;
     struct spread_group *group; /* [ngroups] */
     size_t ngroups;
     struct spread_entry *entry; /* [nentries] by LID; its state may be
-                                   DRAFT_NO_ENTRY */
+                                   IMPORT_NO_ENTRY */
     size_t nentries;            /* 0: no file has groups and entries */
     unsigned int next_group;    /* the lowest sub-group that may follow */
 };
 
 /* A LID according to the topology, and according to the tables: then its owner
- * is the port with this GUID, or DRAFT_SOMEBODY: some port, or DRAFT_UNTOLD: it
+ * is the port with this GUID, or IMPORT_SOMEBODY: some port, or IMPORT_UNTOLD: it
  * is not known whether a port owns it.
  */
-#define DRAFT_UNTOLD 0
-#define DRAFT_SOMEBODY UINT64_MAX
-struct draft_lid {
+#define IMPORT_UNTOLD 0
+#define IMPORT_SOMEBODY UINT64_MAX
+struct import_lid {
     struct place at;     /* file NULL: no port has it */
     uint32_t node;
     uint32_t port;       /* FABRIC_NONE: the node is a switch */
@@ -126,7 +126,7 @@ struct draft_lid {
 
 /* Where import_csv is. */
 enum { CSV_MAX_COLUMNS = 512 };
-struct draft_csv {
+struct import_csv {
     const struct csv_section *section; /* NULL: it is not read */
     char name[64];      /* of the section; "" in none */
     uint32_t bit;       /* its number's */
@@ -136,17 +136,17 @@ struct draft_csv {
     uint32_t seen;      /* sections, as bits */
 };
 
-struct draft {
+struct import {
     struct fabric *f;
     struct node_note *node; /* [f->nnodes] */
     struct port_note *port; /* [f->nports] */
-    struct draft_table *table;
+    struct import_table *table;
     size_t ntables;
-    struct draft_table *open; /* the last table, until it ends */
+    struct import_table *open; /* the last table, until it ends */
     uint64_t allowed;         /* bytes that tables may still use */
-    struct draft_spread *spread;
+    struct import_spread *spread;
     size_t nspreads;
-    struct draft_lid *lid;    /* [LIDS] */
+    struct import_lid *lid;    /* [LIDS] */
     struct counters *counters; /* NULL: no file has any */
     size_t nuneven;           /* cables whose ends tell different rates */
     struct place uneven;      /* ... the first of them */
@@ -158,8 +158,8 @@ struct draft {
     int64_t paragraph;          /* import_netdiscover: its node; -1: none */
     uint64_t system, port_guid; /* of the next node; 0: not given, as are */
     uint64_t vendor, device;
-    struct draft_csv csv;
-    struct draft_spread *far; /* import_far: its switch; NULL: none */
+    struct import_csv csv;
+    struct import_spread *far; /* import_far: its switch; NULL: none */
     enum { FAR_OTHER, FAR_GROUPS, FAR_TABLES, FAR_ENTRIES } far_part;
     uint64_t fdbs;            /* import_fdbs: its switch; 0: none */
     bool skip_table;          /* ... whose table here is a private one */
@@ -168,27 +168,27 @@ struct draft {
 /* Parsers: one line. Then, if there is an end, what is open must end. Return 0,
  * or -1 with err.
  */
-int import_netdiscover (struct draft *d, char *line, struct error *err);
-int import_list (struct draft *d, char *line, struct error *err);
-int import_lfts (struct draft *d, char *line, struct error *err);
-int import_lfts_end (struct draft *d, struct error *err);
-int import_fdbs (struct draft *d, char *line, struct error *err);
-int import_fdbs_end (struct draft *d, struct error *err);
-int import_far (struct draft *d, char *line, struct error *err);
-int import_far_end (struct draft *d, struct error *err);
-int import_plft (struct draft *d, char *line, struct error *err);
-int import_csv (struct draft *d, char *line, struct error *err);
-int import_csv_end (struct draft *d, struct error *err);
-int import_ber (struct draft *d, char *line, struct error *err);
+int import_netdiscover (struct import *d, char *line, struct error *err);
+int import_list (struct import *d, char *line, struct error *err);
+int import_lfts (struct import *d, char *line, struct error *err);
+int import_lfts_end (struct import *d, struct error *err);
+int import_fdbs (struct import *d, char *line, struct error *err);
+int import_fdbs_end (struct import *d, struct error *err);
+int import_far (struct import *d, char *line, struct error *err);
+int import_far_end (struct import *d, struct error *err);
+int import_plft (struct import *d, char *line, struct error *err);
+int import_csv (struct import *d, char *line, struct error *err);
+int import_csv_end (struct import *d, struct error *err);
+int import_ber (struct import *d, char *line, struct error *err);
 
 /* Put "FILE:LINE: " before the message in err; place_input also makes the
- * message, as error_input does, and draft_fault for the line that is being
+ * message, as error_input does, and import_fault for the line that is being
  * read. All return -1.
  */
 int place_error (const struct place *at, struct error *err);
 int place_input (const struct place *at, struct error *err, const char *fmt,
                  ...) __attribute__ ((format (printf, 3, 4)));
-#define draft_fault(d, err, ...) place_input (&(d)->s.at, err, __VA_ARGS__)
+#define import_fault(d, err, ...) place_input (&(d)->s.at, err, __VA_ARGS__)
 
 /* Take something from *p. If it is there, return true and move *p after it;
  * else the position of *p is undefined. Numbers are at most max. scan_to
@@ -205,42 +205,42 @@ void scan_blanks (char **p);
 /* What the line that is being read says. */
 
 /* Add a node. Return its index, or -1. */
-int64_t draft_node (struct draft *d, uint64_t guid, enum node_type type,
+int64_t import_node (struct import *d, uint64_t guid, enum node_type type,
                     unsigned int nports, uint64_t system, const char *desc,
                     struct error *err);
 
 /* Which product a node is; 0: the file does not say. */
-void draft_product (struct draft *d, uint32_t node, uint64_t vendor,
+void import_product (struct import *d, uint32_t node, uint64_t vendor,
                     uint64_t device);
 
 /* The address of a port: of port 0 of a switch, whatever `port` is, or of a
  * port of another node.
  */
-int draft_address (struct draft *d, uint32_t node, unsigned int port,
+int import_address (struct import *d, uint32_t node, unsigned int port,
                    uint64_t guid, unsigned int lid, int lmc,
                    struct error *err);
-int draft_cable (struct draft *d, uint32_t node,
-                 const struct draft_cable *cable, struct error *err);
+int import_cable (struct import *d, uint32_t node,
+                 const struct import_cable *cable, struct error *err);
 
 /* Begin a table; add entries in ascending order of the LIDs; end it, with its
  * last LID. The owner of an entry's LID.
  */
-int draft_table (struct draft *d, uint64_t guid, unsigned int first,
+int import_table (struct import *d, uint64_t guid, unsigned int first,
                  unsigned int last, struct error *err);
-int draft_route (struct draft *d, unsigned int lid, unsigned int port,
+int import_route (struct import *d, unsigned int lid, unsigned int port,
                  struct error *err);
-int draft_table_end (struct draft *d, unsigned int last, bool complete,
+int import_table_end (struct import *d, unsigned int last, bool complete,
                      struct error *err);
-int draft_owner (struct draft *d, unsigned int lid, uint64_t guid,
+int import_owner (struct import *d, unsigned int lid, uint64_t guid,
                  struct error *err);
 
 /* How a switch spreads messages; valid until the next call. */
-struct draft_spread *draft_spread (struct draft *d, uint64_t guid);
+struct import_spread *import_spread (struct import *d, uint64_t guid);
 
 /* Take so much of what tables may use. Return -1 with err, without a place, if
- * that is less: each entry of a file adds DRAFT_ENTRY to it.
+ * that is less: each entry of a file adds IMPORT_ENTRY to it.
  */
-enum { DRAFT_ENTRY = 64 };
-int draft_allow (struct draft *d, size_t bytes, struct error *err);
+enum { IMPORT_ENTRY = 64 };
+int import_allow (struct import *d, size_t bytes, struct error *err);
 
-#endif /* IBQUERY_IMPORT_DRAFT_H */
+#endif /* IBQUERY_IMPORT_PARSER_H */

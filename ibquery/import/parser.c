@@ -5,7 +5,7 @@
  * that a small file cannot request much memory.
  */
 #include "config.h"
-#include "ibquery/import/draft.h"
+#include "ibquery/import/parser.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +17,9 @@ enum {
     TABLES_MIN = 1 << 26, /* bytes that tables may use in any case */
 };
 
-struct draft *draft_create (const struct node_names *names)
+struct import *import_create (const struct node_names *names)
 {
-    struct draft *d = xcalloc (1, sizeof (*d));
+    struct import *d = xcalloc (1, sizeof (*d));
 
     d->allowed = TABLES_MIN;
     d->f = fabric_create ();
@@ -28,7 +28,7 @@ struct draft *draft_create (const struct node_names *names)
     return d;
 }
 
-void draft_destroy (struct draft *d)
+void import_destroy (struct import *d)
 {
     if (!d)
         return;
@@ -48,7 +48,7 @@ void draft_destroy (struct draft *d)
     free (d);
 }
 
-int64_t draft_node (struct draft *d, uint64_t guid, enum node_type type,
+int64_t import_node (struct import *d, uint64_t guid, enum node_type type,
                     unsigned int nports, uint64_t system, const char *desc,
                     struct error *err)
 {
@@ -61,7 +61,7 @@ int64_t draft_node (struct draft *d, uint64_t guid, enum node_type type,
 
         return n->type == type && n->nports == nports
                    ? node
-                   : draft_fault (d, err, "%016" PRIx64 " is a %s of %u ports, "
+                   : import_fault (d, err, "%016" PRIx64 " is a %s of %u ports, "
                                           "but a %s of %u in " PLACE,
                                   guid, fabric_type_name (type), nports,
                                   fabric_type_name (n->type), n->nports,
@@ -80,7 +80,7 @@ int64_t draft_node (struct draft *d, uint64_t guid, enum node_type type,
     return node;
 }
 
-void draft_product (struct draft *d, uint32_t node, uint64_t vendor,
+void import_product (struct import *d, uint32_t node, uint64_t vendor,
                     uint64_t device)
 {
     struct fabric_node *n = &d->f->node[node];
@@ -92,53 +92,53 @@ void draft_product (struct draft *d, uint32_t node, uint64_t vendor,
 }
 
 /* A number that differs from the one given before. */
-static int conflicting_value_error (const struct draft *d,
+static int conflicting_value_error (const struct import *d,
                                     const struct place *before,
                                     const char *what, unsigned int now,
                                     unsigned int then, struct error *err)
 {
-    return draft_fault (d, err, "%s %u is %u in " PLACE, what, now, then,
+    return import_fault (d, err, "%s %u is %u in " PLACE, what, now, then,
                         before->file, before->line);
 }
 
-int draft_address (struct draft *d, uint32_t node, unsigned int port,
+int import_address (struct import *d, uint32_t node, unsigned int port,
                    uint64_t guid, unsigned int lid, int lmc,
                    struct error *err)
 {
     bool is_switch = d->f->node[node].type == NODE_SWITCH;
     const struct fabric_port *p
         = is_switch ? NULL : fabric_port_at (d->f, node, port, err);
-    struct draft_address *a;
+    struct import_address *a;
     int rc;
 
     if (lid > FABRIC_MAX_LID)
-        return draft_fault (d, err, "LID %u is not a unicast LID", lid);
+        return import_fault (d, err, "LID %u is not a unicast LID", lid);
     if (!is_switch && !p)
         return place_error (&d->s.at, err);
     a = is_switch ? &d->node[node].address : &d->port[p - d->f->port].address;
     if (!a->at.file)
-        *a = (struct draft_address){ d->s.at, lid, guid, lmc };
+        *a = (struct import_address){ d->s.at, lid, guid, lmc };
     if (a->lid != lid)
         return conflicting_value_error (d, &a->at, "LID", lid, a->lid, err);
     if (guid && a->guid && guid != a->guid)
-        return draft_fault (d, err, "port GUID %016" PRIx64 " is %016" PRIx64
+        return import_fault (d, err, "port GUID %016" PRIx64 " is %016" PRIx64
                             " in " PLACE, guid, a->guid, a->at.file,
                             a->at.line);
-    if (lmc != DRAFT_UNKNOWN && a->lmc != DRAFT_UNKNOWN && lmc != a->lmc)
+    if (lmc != IMPORT_UNKNOWN && a->lmc != IMPORT_UNKNOWN && lmc != a->lmc)
         return conflicting_value_error (d, &a->at, "LMC", lmc, a->lmc, err);
     if (guid)
         a->guid = guid;
-    if (lmc != DRAFT_UNKNOWN)
+    if (lmc != IMPORT_UNKNOWN)
         a->lmc = lmc;
     rc = is_switch ? fabric_set_switch_lid (d->f, node, lid, err)
                    : fabric_set_port (d->f, node, port, a->guid, lid,
-                                      a->lmc == DRAFT_UNKNOWN ? 0 : a->lmc,
+                                      a->lmc == IMPORT_UNKNOWN ? 0 : a->lmc,
                                       err);
     return rc < 0 ? place_error (&d->s.at, err) : 0;
 }
 
-int draft_cable (struct draft *d, uint32_t node,
-                 const struct draft_cable *cable, struct error *err)
+int import_cable (struct import *d, uint32_t node,
+                 const struct import_cable *cable, struct error *err)
 {
     struct fabric_port *p = fabric_port_at (d->f, node, cable->port, err);
     struct port_note *note;
@@ -154,28 +154,28 @@ int draft_cable (struct draft *d, uint32_t node,
     if (note->cable.far == cable->far
         && note->cable.far_port == cable->far_port)
         return 0;
-    return draft_fault (d, err, "port %u of %016" PRIx64 " leads to "
+    return import_fault (d, err, "port %u of %016" PRIx64 " leads to "
                         "%016" PRIx64 "/%u, but to %016" PRIx64 "/%u in " PLACE,
                         cable->port, d->f->node[node].guid, cable->far,
                         cable->far_port, note->cable.far, note->cable.far_port,
                         note->at.file, note->at.line);
 }
 
-int draft_table (struct draft *d, uint64_t guid, unsigned int first,
+int import_table (struct import *d, uint64_t guid, unsigned int first,
                  unsigned int last, struct error *err)
 {
     if (last > FABRIC_MAX_LID || first > last)
-        return draft_fault (d, err, "a forwarding table cannot have LIDs %u to "
+        return import_fault (d, err, "a forwarding table cannot have LIDs %u to "
                                     "%u", first, last);
     d->table = xgrow (d->table, d->ntables, sizeof (*d->table));
     d->open = &d->table[d->ntables++];
-    *d->open = (struct draft_table){
+    *d->open = (struct import_table){
         .guid = guid, .first = first, .last = last, .at = d->s.at
     };
     return 0;
 }
 
-int draft_allow (struct draft *d, size_t bytes, struct error *err)
+int import_allow (struct import *d, size_t bytes, struct error *err)
 {
     if (bytes > d->allowed)
         return error_input (err, "the tables are too large for their entries");
@@ -183,24 +183,24 @@ int draft_allow (struct draft *d, size_t bytes, struct error *err)
     return 0;
 }
 
-struct draft_spread *draft_spread (struct draft *d, uint64_t guid)
+struct import_spread *import_spread (struct import *d, uint64_t guid)
 {
     d->spread = xgrow (d->spread, d->nspreads, sizeof (*d->spread));
-    d->spread[d->nspreads] = (struct draft_spread){
+    d->spread[d->nspreads] = (struct import_spread){
         .guid = guid, .at = d->s.at
     };
     return &d->spread[d->nspreads++];
 }
 
 /* Make room for the entry of a LID. */
-static int grow_table (struct draft *d, unsigned int lid, struct error *err)
+static int grow_table (struct import *d, unsigned int lid, struct error *err)
 {
-    struct draft_table *t = d->open;
+    struct import_table *t = d->open;
     size_t size = t->size ? t->size : GROW_MIN;
 
     while (size <= lid)
         size *= 2;
-    if (draft_allow (d, size - t->size, err) < 0)
+    if (import_allow (d, size - t->size, err) < 0)
         return -1;
     t->lft = xrealloc (t->lft, size, 1);
     memset (t->lft + t->size, LFT_NO_ROUTE, size - t->size);
@@ -208,27 +208,27 @@ static int grow_table (struct draft *d, unsigned int lid, struct error *err)
     return 0;
 }
 
-int draft_route (struct draft *d, unsigned int lid, unsigned int port,
+int import_route (struct import *d, unsigned int lid, unsigned int port,
                  struct error *err)
 {
-    struct draft_table *t = d->open;
+    struct import_table *t = d->open;
 
     if (lid < t->next || lid < t->first || lid > t->last)
-        return draft_fault (d, err, "LID %u does not belong here", lid);
+        return import_fault (d, err, "LID %u does not belong here", lid);
     if (lid >= t->size && grow_table (d, lid, err) < 0)
         return place_error (&d->s.at, err);
     t->lft[lid] = port;
     t->next = lid + 1;
     t->routes++;
-    d->allowed += DRAFT_ENTRY;
+    d->allowed += IMPORT_ENTRY;
     return 0;
 }
 
 /* The table gets exactly the length that was given. */
-int draft_table_end (struct draft *d, unsigned int last, bool complete,
+int import_table_end (struct import *d, unsigned int last, bool complete,
                      struct error *err)
 {
-    struct draft_table *t = d->open;
+    struct import_table *t = d->open;
 
     t->last = last;
     t->complete = complete;
@@ -241,21 +241,21 @@ int draft_table_end (struct draft *d, unsigned int last, bool complete,
     return 0;
 }
 
-int draft_owner (struct draft *d, unsigned int lid, uint64_t guid,
+int import_owner (struct import *d, unsigned int lid, uint64_t guid,
                  struct error *err)
 {
-    struct draft_lid *l = &d->lid[lid];
+    struct import_lid *l = &d->lid[lid];
 
-    if (!l->table_at.file || l->table_guid == DRAFT_UNTOLD
-        || (l->table_guid == DRAFT_SOMEBODY && guid != DRAFT_UNTOLD)) {
+    if (!l->table_at.file || l->table_guid == IMPORT_UNTOLD
+        || (l->table_guid == IMPORT_SOMEBODY && guid != IMPORT_UNTOLD)) {
         l->table_guid = guid;
         l->table_at = d->s.at;
         return 0;
     }
-    if (guid == DRAFT_UNTOLD || guid == DRAFT_SOMEBODY
+    if (guid == IMPORT_UNTOLD || guid == IMPORT_SOMEBODY
         || guid == l->table_guid)
         return 0;
-    return draft_fault (d, err, "LID %u belongs to port GUID %016" PRIx64
+    return import_fault (d, err, "LID %u belongs to port GUID %016" PRIx64
                         ", but to %016" PRIx64 " in " PLACE, lid, guid,
                         l->table_guid, l->table_at.file, l->table_at.line);
 }
@@ -271,7 +271,7 @@ static bool counter_port_has_cable (const struct fabric *f,
                   != FABRIC_NONE;
 }
 
-struct counters *draft_counters (struct draft *d, const struct fabric *f,
+struct counters *import_counters (struct import *d, const struct fabric *f,
                                  struct error *err)
 {
     struct counters *c = d->counters;
