@@ -640,7 +640,7 @@ static const struct controller_job *running_job (const char *word)
 static void why_running (struct inputs *in, const char *word)
 {
     const struct controller_job *job = running_job (word);
-    const char *field = job->comment ? job->comment : "";
+    const char *field = job->comment;
     struct comment c, check = { .source = COMMENT_AUDIT };
     FILE *fp = inputs_output (in);
     bool checked;

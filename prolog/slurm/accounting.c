@@ -308,13 +308,6 @@ static bool may_be_ours (const char *comment)
     return comment && strstr (comment, "pmm: ");
 }
 
-static const char *comment_text (const char *comment)
-{
-    const char *text = child_text (comment);
-
-    return text ? text : "";
-}
-
 struct time_span {
     int64_t from, to;
 };
@@ -350,8 +343,8 @@ static int tell_jobs (const void *arg, void *answer, struct error *err)
             jobs->v[jobs->n++] = (struct accounting_job){
                 .job = rec->jobid,
                 .end = rec->end,
-                .admin_comment = comment_text (rec->admin_comment),
-                .comment = comment_text (rec->derived_es),
+                .admin_comment = child_text (rec->admin_comment),
+                .comment = child_text (rec->derived_es),
             };
     return 0;
 }

@@ -25,6 +25,7 @@
 struct call {
     child_f fn;
     const void *arg;
+    size_t size;
     char *answer;
     struct call_end {
         size_t used; /* of the room before it */
@@ -39,11 +40,6 @@ struct call {
 enum { ALIGN = alignof (max_align_t) };
 
 static struct call *called; /* in the child */
-
-static size_t round_up (size_t bytes)
-{
-    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
-}
 
 /* In the child: it ends with this, and call->end->err. */
 __attribute__ ((noreturn)) static void end_call (int rc)
@@ -62,7 +58,7 @@ void *child_alloc (size_t n, size_t size)
         end_call (error_world (&called->end->err,
                                "its result has more than %d bytes",
                                CHILD_OUT_MAX));
-    called->end->used += round_up (n * size);
+    called->end->used += (n * size + ALIGN - 1) / ALIGN * ALIGN;
     return room;
 }
 
@@ -92,8 +88,9 @@ int child_become (const struct passwd *pw, struct error *err)
 static void run_child_call (void *arg)
 {
     struct call *call = called = arg;
+    void *answer = child_alloc (1, call->size);
 
-    end_call (call->fn (call->arg, call->answer, &call->end->err));
+    end_call (call->fn (call->arg, answer, &call->end->err));
 }
 
 static void take_line (void *arg, struct program_line *line)
@@ -133,7 +130,7 @@ static int check_call_end (const struct call *call, int status,
 void *child_call (child_f fn, const void *arg, size_t size, int timeout_ms,
                   struct error *err)
 {
-    struct call call = { .fn = fn, .arg = arg };
+    struct call call = { .fn = fn, .arg = arg, .size = size };
     const struct program program = {
         .run = run_child_call,
         .deadline_ms = clock_ms () + timeout_ms,
@@ -150,8 +147,7 @@ void *child_call (child_f fn, const void *arg, size_t size, int timeout_ms,
         return NULL;
     }
     call.end = (struct call_end *)(call.answer + CHILD_OUT_MAX) - 1;
-    *call.end = (struct call_end){ .used = round_up (size),
-                                   .err.fault = ERROR_WORLD };
+    call.end->err.fault = ERROR_WORLD;
     end = program_run (&program, &status);
     read_child_output (&call, PROGRAM_ERR, "\n", 1);
     if (end == PROGRAM_NONE)

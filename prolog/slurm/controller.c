@@ -175,39 +175,32 @@ static void put_name (struct hostlist *names, const char *name)
     names->name[names->count++] = child_text (name);
 }
 
-static int tell_idle (const struct request *rq, void *answer, struct error *err)
-{
-    const partition_info_t *part = find_partition (rq, err);
-    struct hostlist *names = answer;
-    void *members;
-
-    if (!part)
-        return -1;
-    *names = start_names (rq);
-    members = xcheck (slurm_hostlist_create (part->nodes));
-    for (uint32_t i = 0; i < rq->nodes->record_count; i++) {
-        const node_info_t *n = &rq->nodes->node_array[i];
-
-        if (is_idle (n, 0) && slurm_hostlist_find (members, n->name) >= 0)
-            put_name (names, n->name);
-    }
-    return 0;
-}
-
-static int tell_drained (const struct request *rq, void *answer,
-                         struct error *err)
+static bool is_drained_by_us (const node_info_t *n)
 {
     static const char ours[] = CONTROLLER_OURS;
-    struct hostlist *names = answer;
 
-    (void)err;
+    return is_idle (n, NODE_STATE_DRAIN) && n->reason
+           && strncmp (n->reason, ours, sizeof (ours) - 1) == 0
+           && n->reason_uid == geteuid ();
+}
+
+/* The idle nodes of a partition, or all that we drained. */
+static int tell_idle (const struct request *rq, void *answer, struct error *err)
+{
+    bool drained = !(rq->needs & NEEDS_PARTITIONS);
+    const partition_info_t *part = drained ? NULL : find_partition (rq, err);
+    struct hostlist *names = answer;
+    void *members = part ? xcheck (slurm_hostlist_create (part->nodes)) : NULL;
+
+    if (!drained && !part)
+        return -1;
     *names = start_names (rq);
     for (uint32_t i = 0; i < rq->nodes->record_count; i++) {
         const node_info_t *n = &rq->nodes->node_array[i];
 
-        if (is_idle (n, NODE_STATE_DRAIN) && n->reason
-            && strncmp (n->reason, ours, sizeof (ours) - 1) == 0
-            && n->reason_uid == geteuid ())
+        if (drained ? is_drained_by_us (n)
+                    : is_idle (n, 0)
+                          && slurm_hostlist_find (members, n->name) >= 0)
             put_name (names, n->name);
     }
     return 0;
@@ -545,7 +538,7 @@ int controller_idle (struct hostlist *hl, const char *partition,
 int controller_drained (struct hostlist *hl, struct error *err)
 {
     return ask_names (
-        hl, REQUEST (struct hostlist, tell_drained, NEEDS_NODES, NULL), err);
+        hl, REQUEST (struct hostlist, tell_idle, NEEDS_NODES, NULL), err);
 }
 
 int controller_evicts (const char *partition, struct error *err)
