@@ -460,30 +460,24 @@ static bool has_busy_uplinks (const struct audit_work *run)
     const struct network *net = fabric_network (f);
     const char **name = xcalloc (f->nendpoints, sizeof (*name));
     int64_t since = clock_date () - RATES_EVERY_S;
-    struct ledger_rows rates = { 0 };
     const uint32_t *link = NULL;
     struct pathset *ps;
-    size_t n = 0, m = 0, ids = 0;
+    size_t n = 0, m = 0;
     bool busy = run->tries > 1;
 
     for (uint32_t i = 0; i < f->nendpoints; i++)
         if (run->node_of[i])
             name[n++] = f->endpoint[i].name;
     ps = fabric_pathset_lids (f, name, n, NULL);
-    if (!ps || !(link = pathset_links (ps, &m, NULL))
-        || ledger_list (run->audit->ledger, LEDGER_RATES, 0, 0, &rates, NULL)
-               < 0)
-        busy = true;
-    free (name);
-    name = xcalloc (m, sizeof (*name));
-    for (size_t i = 0; i < m; i++)
-        if (net->link[link[i]].kind == LINK_SWITCH)
-            name[ids++] = net->link[link[i]].id;
-    ids = text_unique (name, ids);
-    for (size_t i = 0; i < rates.n && !busy; i++)
-        busy = rates.rate[i].ended > since
-               && text_find (name, ids, rates.rate[i].link);
-    ledger_clear (&rates);
+    busy |= !ps || !(link = pathset_links (ps, &m, NULL));
+    for (size_t i = 0; i < m && !busy; i++) {
+        const struct link_info *info = &net->link[link[i]];
+        int64_t ended = INT64_MAX;
+
+        busy = info->kind == LINK_SWITCH
+               && ledger_rated (run->audit->ledger, info->id, &ended, NULL) != 0
+               && ended > since;
+    }
     pathset_destroy (ps);
     free (name);
     return busy;
