@@ -88,6 +88,7 @@ void pcie_read (int dir, struct pcie *path)
         read_link_rate (dir, lower, "current", &now);
         if (!able.lanes || !other.lanes || !now.lanes)
             break;
+        read_address (dir, upper, path->top);
         able.lanes = able.lanes < other.lanes ? able.lanes : other.lanes;
         able.mts = able.mts < other.mts ? able.mts : other.mts;
         if (!path->able.lanes || pcie_bits (&able) < pcie_bits (&path->able))

@@ -26,6 +26,8 @@ struct pcie {
     char address[PCIE_ADDRESS]; /* of that link's lower end, "0000:3b:00.0";
                                    "": it is the adapter's own */
     char device[PCIE_ADDRESS];  /* that of the adapter; "": not known */
+    char top[PCIE_ADDRESS];     /* of the port above all of its links: paths with
+                                   the same share what that carries; likewise */
 };
 
 /* Whether a link runs below what the path is able to. */

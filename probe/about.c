@@ -10,9 +10,11 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ibquery/local.h"
 #include "probe/cpu.h"
 #include "probe/wire.h"
 #include "util/text.h"
@@ -108,4 +110,25 @@ size_t about_unpack (struct node *node, const uint8_t *buf, size_t len)
         return len - in.left;
     *node = unknown;
     return 0;
+}
+
+void about_slots (const char *sysfs, const struct transport_handle *t,
+                  uint8_t slot[TRANSPORT_RAILS_MAX])
+{
+    const char *top[TRANSPORT_RAILS_MAX] = { NULL };
+    struct local_port *port = NULL;
+    size_t n = 0;
+
+    local_ports (sysfs, &port, &n, NULL);
+    for (size_t i = 0; i < t->rails; i++) {
+        for (size_t k = 0; k < n; k++)
+            if (port[k].guid && port[k].guid == t->address[i].guid
+                && *port[k].pcie.top)
+                top[i] = port[k].pcie.top;
+        slot[i] = (uint8_t)i;
+        for (size_t k = i; top[i] && k-- > 0;)
+            if (top[k] && !strcmp (top[k], top[i]))
+                slot[i] = (uint8_t)k;
+    }
+    free (port);
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/samples/samples.h"
+#include "probe/transport.h"
 
 /* Fill in all but the host's name: for the processor that this process runs on,
  * and for an RDMA device (NULL: none). A value that the kernel does not show,
@@ -23,5 +24,11 @@ void about_read (struct node *node, const char *root, const char *device);
 enum { ABOUT_MAX = 160 };
 size_t about_pack (struct node *node, uint8_t *buf);
 size_t about_unpack (struct node *node, const uint8_t *buf, size_t len);
+
+/* Of each rail the first one whose PCIe path has the same top, as far as sysfs shows
+ * it: both share what that carries.
+ */
+void about_slots (const char *sysfs, const struct transport_handle *t,
+                  uint8_t slot[TRANSPORT_RAILS_MAX]);
 
 #endif /* PROBE_ABOUT_H */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/rate/carry.h"
+#include "core/rate/flows.h"
 #include "core/rate/loads.h"
 #include "probe/burst_work.h"
 #include "util/alloc.h"
@@ -53,6 +54,7 @@ struct lead_bursts {
     double *busy;         /* [2 * nlinks] of arcs between switches: bursts so far */
     size_t rails;         /* of the member with most */
     size_t rounds_max;
+    uint32_t *slot;       /* [endpoint of ps] */
     bool uplinks;         /* cables between switches may be used */
 
     /* of a stage */
@@ -534,6 +536,27 @@ static int run_burst_stage (struct lead_bursts *lead, const struct plan *plan,
     return rc;
 }
 
+/* Rails that share a PCIe path are of one slot, as those of a card are. */
+static void find_slots (struct lead_bursts *lead)
+{
+    const struct group *g = lead->g;
+    uint32_t *first = xarray (g->npeers, sizeof (*first));
+
+    memset (first, 0xff, g->npeers * sizeof (*first));
+    lead->slot = flows_slots (lead->opts->ps, NULL);
+    for (uint32_t end = 0; end < pathset_size (lead->opts->ps); end++) {
+        uint32_t peer = end_of (lead, end)->peer;
+        size_t m = g->member_of[peer];
+        uint32_t *of = &first[g->first[m]
+                              + lead->result->member[m].slot[peer - g->first[m]]];
+
+        if (*of == UINT32_MAX)
+            *of = lead->slot[end];
+        lead->slot[end] = *of;
+    }
+    free (first);
+}
+
 /* Plan the first stage: all links, or those of hosts if the others are not to be
  * measured, or if it would take too long; no plan if even that does.
  */
@@ -544,6 +567,7 @@ static int plan_bursts (void *arg, struct error *err)
     const struct loads_options how = {
         .hosts = opts->hosts || opts->spread,
         .near = opts->hosts,
+        .slot = lead->slot,
         .rounds_max = lead->rounds_max,
         .seed = opts->seed,
     };
@@ -563,6 +587,7 @@ static int plan_bursts_again (void *arg, struct error *err)
     struct loads_options how = {
         .hosts = !lead->uplinks || lead->opts->spread,
         .near = !lead->uplinks,
+        .slot = lead->slot,
         .seed = lead->opts->seed,
     };
 
@@ -613,6 +638,7 @@ void burst_lead (struct group *g, const struct burst_options *opts,
         free (lead.busy);
         return;
     }
+    find_slots (&lead);
     lead.rounds_max = rounds_in_time (&lead, PASSES);
     rc = group_meanwhile (g, plan_bursts, &lead, &err);
     if (rc == 0 && lead.plan && plan_rounds (lead.plan) > 0
@@ -631,5 +657,6 @@ void burst_lead (struct group *g, const struct burst_options *opts,
         lead.all->left |= LEFT_TRANSPORT;
     plan_destroy (lead.plan);
     plan_destroy (lead.again);
+    free (lead.slot);
     free (lead.busy);
 }

@@ -144,8 +144,8 @@ static unsigned int ways_of (const struct plan_part *part, size_t row)
 static bool part_fits_blob (const struct plan_part *part)
 {
     size_t rows = part_row_count (part);
-    size_t most = GROUP_BLOB_MAX - RESULT_HEADER - TROUBLE_MAX - REMARK_MAX
-                  - ABOUT_MAX;
+    size_t most = GROUP_BLOB_MAX - RESULT_HEADER - TRANSPORT_RAILS_MAX
+                  - TROUBLE_MAX - REMARK_MAX - ABOUT_MAX;
 
     return part->ntasks <= (GROUP_BLOB_MAX - PLAN_HEADER) / TASK_SIZE
            && 10 * rows + 4 * first_of (part, rows) <= most;
@@ -465,7 +465,7 @@ static void pack_result (const struct group *g, const struct plan_part *part,
     size_t remark_len = 0, about_len;
     char *remark;
     FILE *fp = xcheck (open_memstream (&remark, &remark_len));
-    uint8_t about[ABOUT_MAX];
+    uint8_t about[ABOUT_MAX], slot[TRANSPORT_RAILS_MAX];
     struct node node;
     uint8_t *p;
 
@@ -476,7 +476,8 @@ static void pack_result (const struct group *g, const struct plan_part *part,
         remark_len = REMARK_MAX;
     about_read (&node, "", *g->t->device ? g->t->device : NULL);
     about_len = about_pack (&node, about);
-    blob->len = RESULT_HEADER + len + remark_len + about_len;
+    about_slots (stage_sysfs (g), g->t, slot);
+    blob->len = RESULT_HEADER + part->rails + len + remark_len + about_len;
     for (size_t i = 0; i < part_row_count (part); i++)
         blob->len += 2 + 4 * (size_t)(part->echoes[i] + ways_of (part, i));
     p = blob->data = xarray (blob->len, 1);
@@ -489,7 +490,8 @@ static void pack_result (const struct group *g, const struct plan_part *part,
     wire_put (p + 14, len, 1);
     wire_put (p + 15, remark_len, 2);
     wire_put (p + 17, about_len, 1);
-    p += RESULT_HEADER;
+    memcpy (p + RESULT_HEADER, slot, part->rails);
+    p += RESULT_HEADER + part->rails;
     memcpy (p, trouble ? trouble : "", len);
     memcpy (p + len, remark, remark_len);
     memcpy (p + len + remark_len, about, about_len);
@@ -527,10 +529,14 @@ static bool unpack_result (struct plan_part *part,
     size_t len = wire_take (&in, 1);
     size_t more = wire_take (&in, 2);
     size_t about = wire_take (&in, 1);
+    const uint8_t *slot = wire_take_raw (&in, part->rails);
     const uint8_t *p = wire_take_raw (&in, len + more + about);
 
     if (!p)
         return false;
+    for (unsigned int i = 0; i < part->rails; i++)
+        if ((m->slot[i] = slot[i]) > i)
+            return false;
     part->failed = failed;
     take_text (&m->trouble, p, len);
     take_text (&m->remark, p + len, more);

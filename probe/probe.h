@@ -51,6 +51,7 @@ struct probe_member {
     char *trouble;    /* what went wrong with its rails; NULL: nothing */
     char *remark;     /* its lines on others' traffic (ibquery/ports.h) */
     struct node node; /* its host without the name, if it answered */
+    uint8_t slot[TRANSPORT_RAILS_MAX]; /* of its rails (about_slots) */
 };
 
 struct probe_result {
