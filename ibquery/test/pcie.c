@@ -187,6 +187,10 @@ int main (void)
         ok (!strcmp (shown (&p.now, buf), c->now), "... runs: %s", buf);
         ok (!strcmp (shown (&p.could, buf), c->could), "... could run");
         ok (!strcmp (p.address, c->address), "... where: %s", p.address);
+        ok (!strcmp (p.top, !*c->able            ? ""
+                            : c->device[2].now ? "0000:0e:00.0"
+                                               : "0000:0c:00.0"),
+            "... below: %s", p.top);
         close (dir);
     }
     test_virtual ();

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ibquery/test/sysfs.h"
 #include "tests/tap.h"
 
 #define BOOT "01234567-89ab-cdef-0123-456789abcdef"
@@ -140,6 +141,48 @@ static void test_bytes (struct node *n)
         "nothing at all, in %zu bytes", len);
 }
 
+/* Rail 1 is behind another port of the switch that rail 0 is behind, below one port
+ * of the root; rail 2 has one of its own; of rail 3 nothing is shown.
+ */
+static void test_slots (void)
+{
+    static const char *const path[]
+        = { "pci/0000:0d:00.0/0000:0c:00.0/0000:0b:00.0/0000:0a:00.0",
+            "pci/0000:0d:00.0/0000:0c:00.0/0000:0b:01.0/0000:09:00.0",
+            "pci/0000:0e:00.0/0000:08:00.0" };
+    static const char *const file[] = { "max_link_width", "current_link_width",
+                                        "max_link_speed",
+                                        "current_link_speed" };
+    struct transport_handle t = { .rails = 4 };
+    uint8_t slot[TRANSPORT_RAILS_MAX];
+    char sysfs[64], device[16], from[256], to[256];
+
+    snprintf (sysfs, sizeof (sysfs), "%s/class", root);
+    for (size_t i = 0; i < 4; i++) {
+        snprintf (device, sizeof (device), "mlx5_%zu", i);
+        t.address[i].guid = 0xec0d9a0300ec8240 + 16 * i;
+        sysfs_port (sysfs, device, 1, t.address[i].guid);
+        if (i == 3)
+            break;
+        for (size_t len = strlen (path[i]); len > 3; len -= 13)
+            for (size_t k = 0; k < 4; k++) {
+                snprintf (from, sizeof (from), "%.*s/%s", (int)len, path[i],
+                          file[k]);
+                sysfs_put (root, from, k < 2 ? "16\n" : "32.0 GT/s PCIe\n");
+            }
+        snprintf (from, sizeof (from), "../../%s", path[i]);
+        snprintf (to, sizeof (to), "%s/%s/device", sysfs, device);
+        if (symlink (from, to) < 0)
+            abort ();
+    }
+    about_slots (sysfs, &t, slot);
+    ok (slot[0] == 0 && slot[1] == 0 && slot[2] == 2 && slot[3] == 3,
+        "adapters behind one port of the root: %d %d %d %d", slot[0], slot[1],
+        slot[2], slot[3]);
+    about_slots ("/nowhere", &t, slot);
+    ok (slot[1] == 1 && slot[3] == 3, "nothing is shown: each has its own");
+}
+
 int main (void)
 {
     struct node n;
@@ -150,6 +193,7 @@ int main (void)
     test_read (&n);
     test_bytes (&n);
     test_odd ();
+    test_slots ();
     snprintf (rm, sizeof (rm), "rm -r %s", root);
     return system (rm) != 0 || done_testing ();
 }
