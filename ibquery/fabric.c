@@ -113,12 +113,8 @@ int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
     f->node = xgrow (f->node, f->nnodes, sizeof (*f->node));
     n = &f->node[f->nnodes];
     *n = (struct fabric_node){
-        .guid = guid,
-        .type = type,
-        .desc = clean_copy (name ? name : desc),
-        .nports = nports,
-        .first_port = f->nports,
-        .host = FABRIC_NONE,
+        .guid = guid, .type = type, .desc = clean_copy (name ? name : desc),
+        .nports = nports, .first_port = f->nports, .host = FABRIC_NONE,
     };
     for (unsigned int i = 0; i < nports; i++) {
         f->port = xgrow (f->port, f->nports, sizeof (*f->port));
@@ -220,9 +216,7 @@ int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
     f->link = xgrow (f->link, f->nlinks, sizeof (*f->link));
     link = &f->link[f->nlinks];
     *link = (struct fabric_link){
-        .a = a - f->port,
-        .b = b - f->port,
-        .width = width,
+        .a = a - f->port, .b = b - f->port, .width = width,
     };
     strcpy (link->speed, speed);
     a->link = b->link = f->nlinks++;

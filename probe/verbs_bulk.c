@@ -236,10 +236,7 @@ static void close_pair (struct bulk_pair *p)
         if (p->qp[i].qp)
             ibv_destroy_qp (p->qp[i].qp);
     *p = (struct bulk_pair){
-        .end = p->end,
-        .half = p->half,
-        .used = p->used,
-        .due_ns = p->due_ns,
+        .end = p->end, .half = p->half, .used = p->used, .due_ns = p->due_ns,
     };
 }
 
@@ -357,16 +354,10 @@ static void describe_pair (struct verbs_bulk *b, const struct bulk_pair *p,
     uint8_t most = b->peer[end->peer].mtu_most;
 
     *info = (struct verbs_bulk_info){
-        .made = p->meet.made,
-        .knows = p->meet.other,
-        .asks = asks,
-        .strict = end->strict,
-        .way = end->way,
-        .sl = sl,
+        .made = p->meet.made, .knows = p->meet.other, .asks = asks,
+        .strict = end->strict, .way = end->way, .sl = sl,
         .mtu = most ? most : (uint8_t)b->device->attr.active_mtu,
-        .size_log = b->size_log,
-        .qps = b->qps,
-        .rkey = target->rkey,
+        .size_log = b->size_log, .qps = b->qps, .rkey = target->rkey,
         .address = (uintptr_t)target->addr,
     };
     for (int i = 0; i < b->qps; i++)
@@ -740,10 +731,7 @@ static void begin_flight (struct flight *f, struct verbs_bulk *b,
         || in->spoiled)
         return;
     *f = (struct flight){
-        .b = b,
-        .out = out,
-        .in = in,
-        .each = messages_each (out, burst->bytes),
+        .b = b, .out = out, .in = in, .each = messages_each (out, burst->bytes),
     };
     f->sends = f->receives = (size_t)f->each * out->qps;
     f->point = xcalloc (f->receives + 1, sizeof (*f->point));
@@ -899,8 +887,7 @@ void verbs_bulk_port (const struct verbs_device *d, const struct verbs_bulk *b,
     *port = (struct transport_port){
         .bits = port_bits (d),
         .mtu = 128U << (b && b->mtu ? b->mtu : d->attr.active_mtu),
-        .relaxed = b && b->relaxed,
-        .retries = UINT64_MAX,
+        .relaxed = b && b->relaxed, .retries = UINT64_MAX,
     };
     for (size_t i = 0; i < sizeof (repeats) / sizeof (repeats[0]); i++) {
         uint64_t value = read_hw_counter (d, repeats[i]);
