@@ -82,14 +82,13 @@ struct truth {
 static int parse_numbers (const char *text, const double *max, size_t n,
                           double *value)
 {
-    char *copy = xstrdup (text);
+    char *copy = pool_strdup (verb_pool, text);
     char *rest = copy;
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = rest ? text_double (strsep (&rest, ":"), 0, max[i], &value[i])
                   : -1;
-    free (copy);
     return rest ? -1 : rc;
 }
 
@@ -104,8 +103,8 @@ static void random_latencies (const struct fabric *f, const char *how,
     const char *range = how + strlen ("random:");
     const char *last = strrchr (range, ':');
     bool seeded = last && last != strchr (range, ':');
-    char *copy = xasprintf ("%.*s", seeded ? (int)(last - range) : INT_MAX,
-                            range);
+    char *copy
+        = verb_text ("%.*s", seeded ? (int)(last - range) : INT_MAX, range);
     uint64_t seed = 1;
     double v[2] = { 0 };
     struct rng rng;
@@ -114,7 +113,6 @@ static void random_latencies (const struct fabric *f, const char *how,
         || parse_numbers (copy, max, 2, v) < 0 || v[1] < v[0])
         die_input ("--latency %.80s: expected random:MIN:MAX[:SEED], in ns",
                    how);
-    free (copy);
     rng_seed (&rng, seed);
     for (size_t l = 0; l < f->nlinks; l++)
         latency[l] = v[0] + (v[1] - v[0]) * rng_uniform (&rng);
@@ -126,8 +124,9 @@ static void read_latencies (const struct fabric *f, const char *path,
 {
     FILE *fp = need (file_open_input (path, &fault));
     size_t len, n = 1;
-    char *text = need (file_slurp (fp, LATENCY_BYTES_MAX, &len, &fault));
-    bool *seen = xcalloc (f->nlinks, sizeof (*seen));
+    char *text
+        = verb_keep (need (file_slurp (fp, LATENCY_BYTES_MAX, &len, &fault)));
+    bool *seen = verb_array (f->nlinks, sizeof (*seen));
 
     file_close_input (fp);
     for (char *line = text, *next; line; line = next, n++) {
@@ -156,7 +155,6 @@ static void read_latencies (const struct fabric *f, const char *path,
         seen[link] = true;
         latency[link] = ns;
     }
-    free (seen);
     free (text);
 }
 
@@ -344,7 +342,7 @@ static void make_loopbacks (const struct fabric *f, const struct pathset *ps,
 /* Apply SWITCH:HOST=PORT to the tables of f, which is a separate copy. */
 static void misroute (struct fabric *f, const char *word)
 {
-    char *copy = xstrdup (word);
+    char *copy = pool_strdup (verb_pool, word);
     char *equals = strrchr (copy, '=');
     char *colon = strrchr (copy, ':');
     uint32_t sw = FABRIC_NONE;
@@ -363,7 +361,6 @@ static void misroute (struct fabric *f, const char *word)
         die_input ("--misroute %.80s: the switch has no route to this host",
                    word);
     f->node[sw].lft[f->end[host].lid] = (uint8_t)port;
-    free (copy);
 }
 
 /*

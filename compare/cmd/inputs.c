@@ -94,7 +94,7 @@ struct infer_matrix *inputs_pick (const struct infer_matrix *w,
                                   const char *of)
 {
     struct infer_matrix *out = infer_matrix_create (n, &fault);
-    uint32_t *from = xarray (n, sizeof (*from));
+    uint32_t *from = verb_array (n, sizeof (*from));
     int rc = out ? 0 : -1;
 
     for (uint32_t i = 0; i < n && rc == 0; i++) {
@@ -110,9 +110,7 @@ struct infer_matrix *inputs_pick (const struct infer_matrix *w,
         need_ok (error_prefix (&fault, "%s", of));
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = 0; b < a; b++)
-            infer_matrix_set (out, a, b,
-                              infer_matrix_at (w, from[a], from[b]));
-    free (from);
+            infer_matrix_set (out, a, b, infer_matrix_at (w, from[a], from[b]));
     return out;
 }
 

@@ -71,7 +71,7 @@ static int run_measured (struct inputs *in)
 {
     struct series_list list = inputs_series (given.series);
     const struct series *s = choose_run (&list, in);
-    double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
+    double *rate = verb_array (plan_probes (in->plan), sizeof (*rate));
     struct rates_report r = {
         .fabric = in->fabric, .much = given.much,
         .length = s->length[s->nlengths - 1], .complete = s->complete,
@@ -92,7 +92,6 @@ static int run_measured (struct inputs *in)
     status = exit_status (rates_status (&r));
     carry_destroy (carry);
     free (sw);
-    free (rate);
     series_list_clear (&list);
     return status;
 }

@@ -49,17 +49,16 @@ static json_t *entry_json (const struct accepted_entry *e)
 
 static void list_accepted (struct inputs *in, const struct accepted *a)
 {
-    json_t *rows = json_array ();
+    json_t *rows = verb_keep_json (json_array ());
     char when[LINES_TIME];
 
     for (size_t i = 0; i < a->n && in->json; i++)
         json_add (rows, entry_json (&a->v[i]));
     if (in->json) {
         inputs_put_json (in, "accepted", in->fabric->hash,
-                         json_pack ("{s:o}", "accepted", rows));
+                         json_pack ("{s:O}", "accepted", rows));
         return;
     }
-    json_decref (rows);
     for (size_t i = 0; i < a->n; i++) {
         const struct accepted_entry *e = &a->v[i];
         uint32_t port = fabric_find_port (in->fabric, e->port[0]);

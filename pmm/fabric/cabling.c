@@ -68,13 +68,9 @@ static void write_cabling_text (const struct cabling *c,
 {
     const struct fabric_link *l;
 
-    if (c->nabsent > 0) {
-        char *names = hostlist_fold ((const char *const *)c->absent,
-                                     c->nabsent);
-
-        fprintf (fp, "not in the fabric: %s\n", names);
-        free (names);
-    }
+    if (c->nabsent > 0)
+        fprintf (fp, "not in the fabric: %s\n",
+                 verb_fold ((const char *const *)c->absent, c->nabsent));
     for (size_t i = 0; i < c->nlines; i++) {
         const struct cabling_line *line = w[i].line;
         const struct cable_move *m = w[i].move;
