@@ -66,7 +66,7 @@ struct doctor {
 
     bool answers;              /* slurmctld does; if not, this error: */
     struct error slurm_error;  /* ... or nodes.v is NULL, with it */
-    json_t *slurm;             /* its configuration */
+    struct controller_conf *slurm; /* its configuration */
     struct controller_nodes nodes;
     uid_t uid;                 /* SlurmUser; pmm.conf's if !answers */
     char user[CONTROLLER_NAME];

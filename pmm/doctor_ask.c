@@ -61,16 +61,16 @@ static double now_s (void)
  */
 static bool find_idle_nodes (struct doctor *d, size_t need)
 {
-    json_t *part;
+    struct controller_partition *part;
 
     if (!d->asked) {
         d->asked = true;
-        part = verb_keep_json (
-            controller_partition (d->site.audit_partition, &d->idle_error));
-        if (part && !json_is_null (part))
+        part = controller_partition (d->site.audit_partition, &d->idle_error);
+        if (part && part->exists)
             d->partition = d->site.audit_partition;
         if (part)
             controller_idle (&d->idle, d->partition, &d->idle_error);
+        child_free (part);
     }
     if (d->idle.count < need && !*d->idle_error.text)
         error_world (&d->idle_error, "fewer than %zu nodes are idle", need);

@@ -38,7 +38,7 @@ static const char plugin_name[] = "spank_pmm.so";
 
 static const char *conf (const struct doctor *d, const char *key)
 {
-    return json_text (d->slurm, key);
+    return controller_value (d->slurm, key);
 }
 
 static const char *conf_path (const struct doctor *d)
@@ -213,13 +213,10 @@ enum doctor_level doctor_release (struct doctor *d)
     return say_ok (d, "Slurm %s", running);
 }
 
-static bool has_name (const json_t *list, const char *name)
+static bool has_name (const struct hostlist *list, const char *name)
 {
-    const json_t *v;
-    size_t i;
-
-    json_array_foreach ((json_t *)list, i, v)
-        if (!strcmp (json_string_value (v), name))
+    for (size_t i = 0; i < list->count; i++)
+        if (!strcmp (list->name[i], name))
             return true;
     return false;
 }
@@ -231,7 +228,7 @@ enum doctor_level doctor_nodes (struct doctor *d)
 {
     struct some missing = { 0 }, others = { 0 }, hosts = { 0 };
     struct nodemap_line line;
-    json_t *part;
+    struct controller_partition *part;
 
     if (!d->fabric)
         return say_unknown (d, "not checked: no snapshot");
@@ -246,12 +243,11 @@ enum doctor_level doctor_nodes (struct doctor *d)
 
         if (fabric_host_named (d->fabric, name) == FABRIC_NONE
             && nodemap_find (d->map, name, &line, 1) == 0)
-            add_shown_name (has_name (json_object_get (part, "outside"), name)
-                                ? &others
-                                : &missing,
+            add_shown_name (part && has_name (&part->outside, name) ? &others
+                                                                    : &missing,
                             name);
     }
-    json_decref (part);
+    child_free (part);
     for (size_t i = 0; missing.n == d->nodes.n && i < d->fabric->nhosts; i++)
         add_shown_name (&hosts, d->fabric->host[i].name);
     if (hosts.n > 0)
@@ -289,15 +285,16 @@ static char *read_plugin (const char *path, size_t *len, struct error *err)
  * strings: the directory that it was configured with, and a name (libpmix.so in
  * 22.05). A directory that others can write to is ignored.
  */
-static json_t *load_pmix (const void *arg, struct error *err)
+static int load_pmix (const void *arg, void *answer, struct error *err)
 {
     static const char stem[] = "libpmix.so";
     size_t len;
     char *plugin = read_plugin (arg, &len, err);
     const char *name = "libpmix.so.2";
 
+    (void)answer;
     if (!plugin)
-        return NULL;
+        return -1;
     for (const char *s = plugin; s < plugin + len; s += strlen (s) + 1)
         if (!strncmp (s, stem, strlen (stem)))
             name = s;
@@ -307,12 +304,9 @@ static json_t *load_pmix (const void *arg, struct error *err)
         snprintf (path, sizeof (path), "%s/%s", s, name);
         if (*s == '/' && file_open_trusted_dir (s, 0, NULL) >= 0
             && dlopen (path, RTLD_LAZY))
-            return json_null ();
+            return 0;
     }
-    if (dlopen (name, RTLD_LAZY))
-        return json_null ();
-    error_world (err, "%s", dlerror ());
-    return NULL;
+    return dlopen (name, RTLD_LAZY) ? 0 : error_world (err, "%s", dlerror ());
 }
 
 /* The first wanted type of step that works on this machine, as srun will find:
@@ -333,7 +327,7 @@ static void find_mpi (struct doctor *d)
         d->mpi = *type;
         strcpy (d->mpi_path, path);
         if (strcmp (*type, "pmix") != 0
-            || child_call (load_pmix, path, DOCTOR_WAIT_MS, &d->mpi_error))
+            || child_try (load_pmix, path, DOCTOR_WAIT_MS, &d->mpi_error) == 0)
             break;
     }
 }
@@ -577,14 +571,12 @@ enum doctor_level doctor_partition (struct doctor *d)
 {
     const char *name = d->site.audit_partition;
     unsigned need = ((unsigned)d->site.audit_timeout_ms + 59999) / 60000;
-    json_t *part = verb_keep_json (controller_partition (name, &d->err));
-    const json_t *outside = json_object_get (part, "outside");
-    int64_t minutes = json_int (part, "minutes", 0);
+    struct controller_partition *part = controller_partition (name, &d->err);
     enum doctor_level level;
 
     if (!part)
         return say_error (d, DOCTOR_UNKNOWN);
-    if (json_is_null (part)) {
+    if (!part->exists) {
         char *line = verb_text ("PartitionName=%s", name);
 
         /* with its other lines, unless the site has these */
@@ -594,28 +586,29 @@ enum doctor_level doctor_partition (struct doctor *d)
         return say_fail (d, "there is no %s: PartitionName=%s Nodes=ALL "
                             "MaxTime=10 RootOnly=YES", name, name);
     }
-    if (!json_is_true (json_object_get (part, "up"))) {
+    if (!part->up) {
         doctor_todo (d, "scontrol update partition=%s state=up; State in "
                      "slurm.conf, where it is there", name);
         level = say_fail (d, "%s is not up", name);
     }
-    else if (minutes < need)
+    else if (part->minutes < need)
         level = say_fail (d, "%s gives a job %s, AuditTimeout needs %u", name,
-                          COUNTED ((uint64_t)minutes, "minute"), need);
-    else if (json_is_true (json_object_get (part, "open"))) {
+                          COUNTED (part->minutes, "minute"), need);
+    else if (part->open) {
         doctor_todo (d, "scontrol update partition=%s rootonly=yes, and "
                      "RootOnly=YES in slurm.conf", name);
         level = say_warn (d, "users may run jobs in %s, which are never "
                              "audited: RootOnly=YES lets SlurmUser in as well",
                           name);
     }
-    else if (json_array_size (outside) > 0)
+    else if (part->outside.count > 0)
         level = say_info (d, "%s not in %s and never audited: %s%s",
-                          COUNTED (json_array_size (outside), "node"), name,
-                          json_string_value (json_array_get (outside, 0)),
-                          json_array_size (outside) > 1 ? ", ..." : "");
+                          COUNTED (part->outside.count, "node"), name,
+                          part->outside.name[0],
+                          part->outside.count > 1 ? ", ..." : "");
     else
         level = say_ok (d, "%s has all nodes", name);
+    child_free (part);
     return level;
 }
 

@@ -172,7 +172,7 @@ static void add_task (struct program_words *args, const char *check)
 /* --- a job ---------------------------------------------------------------- */
 
 /* The job, which runs and may be checked by us; else die. */
-static json_t *job_to_check (const char *word)
+static struct controller_job *job_to_check (const char *word)
 {
     static const struct {
         const char *state, *why;
@@ -183,22 +183,21 @@ static json_t *job_to_check (const char *word)
         { "suspended", "is suspended" },
         { "ended", "has ended" },
     };
-    json_t *job = need (controller_job (word, &fault));
-    const char *user = json_text (job, "user");
+    struct controller_job *job = need (controller_job (word, &fault));
 
-    if (json_is_null (job))
+    if (job->id == 0)
         die_input ("Slurm has no job %.63s, or does not show it: it has ended, "
                    "or there was none", word);
     for (size_t i = 0; i < sizeof (others) / sizeof (others[0]); i++)
-        if (!strcmp (json_text (job, "state"), others[i].state))
+        if (!strcmp (job->state, others[i].state))
             die_input ("job %.63s %s", word, others[i].why);
-    if (json_is_true (json_object_get (job, "het")))
+    if (job->het)
         die_input ("job %.63s is a heterogeneous job, which is not checked",
                    word);
-    if (geteuid () != 0 && json_int (job, "uid", -1) != (int64_t)geteuid ())
+    if (geteuid () != 0 && job->uid != geteuid ())
         die_input ("job %.63s is %s's: Slurm starts steps in it for no other "
                    "user, not even SlurmUser: have %s or root run this", word,
-                   user, user);
+                   job->user, job->user);
     return job;
 }
 
@@ -210,28 +209,27 @@ static int measure_job (const struct site *site, const char *word)
         "--input=none", "--chdir=/",           "--job-name=pmm-check",
         "--quiet",
     };
-    json_t *job = job_to_check (word);
-    uid_t uid = (uid_t)json_int (job, "uid", -1);
-    const struct passwd *pw = getpwuid (uid);
+    const struct controller_job *job = job_to_check (word);
+    const struct passwd *pw = getpwuid (job->uid);
     struct program_words args = { 0 };
     char **argv, **env;
 
     if (!pw)
-        die_world ("user %ju of job %.63s is not known here", (uintmax_t)uid,
-                   word);
+        die_world ("user %ju of job %.63s is not known here",
+                   (uintmax_t)job->uid, word);
     program_add (&args, "%s", site->srun);
-    program_add (&args, "--jobid=%jd", (intmax_t)json_int (job, "id", 0));
-    program_add (&args, "--nodes=%jd", (intmax_t)json_int (job, "count", 0));
-    program_add (&args, "--ntasks=%jd", (intmax_t)json_int (job, "count", 0));
+    program_add (&args, "--jobid=%u", job->id);
+    program_add (&args, "--nodes=%u", job->count);
+    program_add (&args, "--ntasks=%u", job->count);
     program_add_all (&args, fixed, sizeof (fixed) / sizeof (fixed[0]));
     add_task (&args, "again");
     argv = xcheck (program_words_end (&args));
-    env = environment (pw, json_int (job, "id", 0), NULL, 0);
+    env = environment (pw, job->id, NULL, 0);
     verb_say ("this measures beside job %s's own traffic: the job may be "
               "slowed for a second or two, at most %g s, and its traffic may "
               "make the answer UNKNOWN",
               word, site->timeout_ms / 1e3);
-    return run_job_check (uid == geteuid () ? NULL : pw, argv, env);
+    return run_job_check (job->uid == geteuid () ? NULL : pw, argv, env);
 }
 
 /* --- nodes ---------------------------------------------------------------- */

@@ -550,7 +550,7 @@ struct writing {
     intmax_t service; /* its process; 0: none */
 };
 
-static json_t *try_access (const void *arg, struct error *err)
+static int try_access (const void *arg, void *answer, struct error *err)
 {
     const struct writing *p = arg;
     const struct doctor *d = p->d;
@@ -558,22 +558,21 @@ static json_t *try_access (const void *arg, struct error *err)
     char root[PATH_MAX];
     int fd;
 
+    (void)answer;
     snprintf (root, sizeof (root), "/proc/%jd/root%s", p->service, p->dir);
     fd = p->service ? open (root, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (geteuid () == 0 && pw && child_become (pw, err) < 0)
-        return NULL;
+        return -1;
     if (geteuid () != d->uid)
-        error_world (err, "not checked: run as root or %s", d->user);
-    else if (access (p->dir, W_OK | X_OK) < 0)
-        error_input (err, "%s cannot write %s of %s: %s", d->user, p->dir,
-                     p->key, strerror (errno));
-    else if (fd >= 0 && faccessat (fd, ".", W_OK | X_OK, 0) < 0)
-        error_input (err, "the service may not write %s of %s: %s: systemctl "
-                     "edit pmm-audit, ReadWritePaths=%s", p->dir, p->key,
-                     strerror (errno), p->dir);
-    else
-        return json_null ();
-    return NULL;
+        return error_world (err, "not checked: run as root or %s", d->user);
+    if (access (p->dir, W_OK | X_OK) < 0)
+        return error_input (err, "%s cannot write %s of %s: %s", d->user,
+                            p->dir, p->key, strerror (errno));
+    if (fd >= 0 && faccessat (fd, ".", W_OK | X_OK, 0) < 0)
+        return error_input (err, "the service may not write %s of %s: %s: "
+                            "systemctl edit pmm-audit, ReadWritePaths=%s",
+                            p->dir, p->key, strerror (errno), p->dir);
+    return 0;
 }
 
 static enum doctor_level check_access (struct doctor *d)
@@ -586,31 +585,27 @@ static enum doctor_level check_access (struct doctor *d)
         { "Reports", page },
     };
     intmax_t service = service_process (d);
-    json_t *v = NULL;
+    int rc = 0;
 
-    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]) && rc == 0; i++) {
         char *dir = inputs_parent (rows[i].path);
         struct writing to = { d, rows[i].key, dir, 0 };
 
-        v = *dir ? child_call (try_access, &to, DOCTOR_WAIT_MS, &d->err)
-                 : json_null ();
-        if (v && *dir && service) {
+        if (*dir)
+            rc = child_try (try_access, &to, DOCTOR_WAIT_MS, &d->err);
+        if (rc == 0 && *dir && service) {
             to.service = service;
-            v = child_call (try_access, &to, DOCTOR_WAIT_MS, &d->err);
-            if (!v && d->err.fault == ERROR_INPUT)
+            rc = child_try (try_access, &to, DOCTOR_WAIT_MS, &d->err);
+            if (rc < 0 && d->err.fault == ERROR_INPUT)
                 doctor_todo (d, "%s; systemctl restart pmm-audit", d->err.text);
         }
-        else if (!v && access (dir, F_OK) < 0)
+        else if (rc < 0 && access (dir, F_OK) < 0)
             doctor_todo (d, "pmm setup --apply makes %s", dir);
-        else if (!v && d->err.fault == ERROR_INPUT)
-            doctor_todo (d,
-                         "if it is slurm-pmm's alone, chown %s %s; pmm "
-                         "setup shows who should own what",
-                         d->user, dir);
-        if (!v)
-            break;
+        else if (rc < 0 && d->err.fault == ERROR_INPUT)
+            doctor_todo (d, "if it is slurm-pmm's alone, chown %s %s; pmm "
+                         "setup shows who should own what", d->user, dir);
     }
-    return v ? say_ok (d, "%s may write where pmm.conf says", d->user)
+    return rc == 0 ? say_ok (d, "%s may write where pmm.conf says", d->user)
              : doctor_say (d, d->err.fault == ERROR_INPUT ? DOCTOR_FAIL
                                                           : DOCTOR_UNKNOWN,
                            "%s", d->err.text);
@@ -619,11 +614,12 @@ static enum doctor_level check_access (struct doctor *d)
 /* Run pmm-probe as users do: it may lack a library. If it fails, its last line
  * says why.
  */
-static json_t *try_probe (const void *arg, struct error *err)
+static int try_probe (const void *arg, void *answer, struct error *err)
 {
     int status;
     pid_t pid = fork ();
 
+    (void)answer;
     if (pid == 0) {
         prctl (PR_SET_PDEATHSIG, SIGKILL);
         if (getuid () != 0
@@ -633,13 +629,11 @@ static json_t *try_probe (const void *arg, struct error *err)
         perror (arg);
         _exit (EXIT_FAILURE);
     }
-    if (pid < 0 || waitpid (pid, &status, 0) != pid) {
-        error_errno (err, "no process for it");
-        return NULL;
-    }
+    if (pid < 0 || waitpid (pid, &status, 0) != pid)
+        return error_errno (err, "no process for it");
     if (status != 0)
         _exit (EXIT_FAILURE);
-    return json_null ();
+    return 0;
 }
 
 static enum doctor_level check_programs (struct doctor *d)
@@ -651,7 +645,7 @@ static enum doctor_level check_programs (struct doctor *d)
         if (access (path[i], X_OK) < 0)
             return say_fail (d, "%s=%s: %s; all nodes need it",
                              key[i], path[i], strerror (errno));
-    if (!child_call (try_probe, path[1], DOCTOR_WAIT_MS, &d->err))
+    if (child_try (try_probe, path[1], DOCTOR_WAIT_MS, &d->err) < 0)
         return say_fail (d, "Probe does not run: %s", d->err.text);
     return say_ok (d, "%s, %s", path[0], path[1]);
 }
@@ -988,7 +982,7 @@ static int run_doctor (struct inputs *in)
     status = report_doctor_checks (&d, in->json);
     site_clear (&d.site);
     site_clear (&d.plugin);
-    json_decref (d.slurm);
+    child_free (d.slurm);
     controller_nodes_clear (&d.nodes);
     hostlist_clear (&d.idle);
     nodemap_destroy (d.map);

@@ -40,20 +40,20 @@ static json_t *node_findings_json (const struct policy_input *in,
                                          " s:o, s:o, s:o, s:o}",
                                          "audit", (json_int_t)a->id, "time",
                                          (json_int_t)a->time, "level",
-                                         verdict_status_name (f->level),
-                                         "kind", finding_kind_name (f->kind),
+                                         verdict_status_name (f->x.level),
+                                         "kind", finding_kind_name (f->x.kind),
                                          "basis",
-                                         finding_basis_name (f->basis),
+                                         finding_basis_name (f->x.basis),
                                          "link", f->suspect[j].link,
                                          "suspects",
                                          (json_int_t)f->nsuspects, "excess_ns",
-                                         number_json (f->excess_ns),
+                                         number_json (f->x.excess_ns),
                                          "stderr_ns",
-                                         number_json (f->stderr_ns),
+                                         number_json (f->x.stderr_ns),
                                          "rate_bits",
-                                         number_json (f->rate_bits),
+                                         number_json (f->x.rate_bits),
                                          "rate_expected_bits",
-                                         number_json (f->rate_expected_bits)));
+                                         number_json (f->x.rate_expected_bits)));
         }
     return list;
 }
@@ -128,7 +128,7 @@ static bool audit_suspects (const struct policy_input *in, const char *node,
             const struct policy_finding *f = &in->audit[i].finding[k];
 
             for (size_t j = 0; j < f->nsuspects; j++)
-                if (in->audit[i].id == audit && f->level != VERDICT_OK
+                if (in->audit[i].id == audit && f->x.level != VERDICT_OK
                     && f->suspect[j].host && !strcmp (f->suspect[j].host, node))
                     return true;
         }
@@ -608,11 +608,11 @@ static void why_node (struct inputs *in, const struct act_report *r,
 }
 
 /* A job that no audit is about, which must run. */
-static json_t *running_job (const char *word)
+static const struct controller_job *running_job (const char *word)
 {
-    json_t *job = controller_job (word, &fault);
+    const struct controller_job *job = controller_job (word, &fault);
 
-    if (strcmp (json_text (job, "state"), "running"))
+    if (!job || job->id == 0 || strcmp (job->state, "running"))
         die_input ("no audit has this number, or is about this job: %s", word);
     return job;
 }
@@ -620,8 +620,8 @@ static json_t *running_job (const char *word)
 /* Tell of such a job whether it was checked. */
 static void why_running (struct inputs *in, const char *word)
 {
-    json_t *job = verb_keep_json (running_job (word));
-    const char *field = json_text (job, "comment");
+    const struct controller_job *job = running_job (word);
+    const char *field = job->comment;
     struct comment c, check = { .source = COMMENT_AUDIT };
     FILE *fp = inputs_output (in);
     bool checked;
@@ -630,7 +630,8 @@ static void why_running (struct inputs *in, const char *word)
         if (c.source == COMMENT_CHECK)
             check = c;
     checked = check.source == COMMENT_CHECK;
-    print_line (job, "job {id} of {user} runs on {count node}: {nodes}\n", fp);
+    fprintf (fp, "job %u of %s runs on %s: %s\n", job->id, job->user,
+             COUNTED (job->count, "node"), SHOWN (job->nodes));
     if (checked)
         fprintf (fp, "its check: %s %s\n", verdict_status_name (check.status),
                  check.text);
@@ -639,10 +640,8 @@ static void why_running (struct inputs *in, const char *word)
     if (checked && check.status == VERDICT_OK)
         fputs ("do: nothing\n", fp);
     else
-        fprintf (fp,
-                 "do: to measure it%s, beside its own traffic: pmm check "
-                 "%s\n",
-                 checked ? " again" : "", word);
+        fprintf (fp, "do: to measure it%s, beside its own traffic: pmm check "
+                     "%s\n", checked ? " again" : "", word);
 }
 
 /* What the word names. */
@@ -682,6 +681,15 @@ static json_t *audits_json (struct inputs *in, uint32_t cable)
     return list;
 }
 
+static json_t *job_json (const struct controller_job *v)
+{
+    return json_pack ("{s:I, s:I, s:s, s:s, s:I, s:b, s:s?, s:s?}", "id",
+                      (json_int_t)v->id, "uid", (json_int_t)v->uid, "user",
+                      v->user, "state", v->state, "count",
+                      (json_int_t)v->count, "het", v->het, "nodes", v->nodes,
+                      "comment", v->comment);
+}
+
 /* The facts that the text is made of, and all of them. */
 static json_t *why_json (struct inputs *in, const struct act_report *r,
                          const char *word, const struct named *n)
@@ -694,7 +702,7 @@ static json_t *why_json (struct inputs *in, const struct act_report *r,
                           fabric_link_json (in->fabric, n->cable), "audits",
                           audits_json (in, n->cable));
     if (n->number && n->audit == 0)
-        return json_pack ("{s:o}", "job", running_job (word));
+        return json_pack ("{s:o}", "job", job_json (running_job (word)));
     story = tell_story (in, r, n->number ? NULL : word, n->audit);
     measured = n->number ? NULL
                          : measured_last (in, r, word,

@@ -54,7 +54,7 @@ struct setup {
     char *conf_dir;
     bool has_conf;    /* it is there */
     struct site site; /* as it is, or as it will be */
-    json_t *slurm;    /* slurmctld's configuration; NULL: no answer */
+    struct controller_conf *slurm; /* slurmctld's; NULL: no answer */
     struct passwd user; /* SlurmUser; pw_name and numbers only */
     struct item *v;   /* in the order of making */
     size_t n;
@@ -140,7 +140,8 @@ static void write_conf (const struct setup *s, FILE *fp)
 static void write_slurm_conf (const struct setup *s, FILE *fp)
 {
     const char *part = s->site.audit_partition;
-    json_t *there = s->slurm ? controller_partition (part, NULL) : NULL;
+    struct controller_partition *there
+        = s->slurm ? controller_partition (part, NULL) : NULL;
     const char *hook = controller_value (s->slurm, "EpilogSlurmctld");
 
     fprintf (fp, "# For slurm.conf: copy what the site wants, then restart "
@@ -151,14 +152,14 @@ static void write_slurm_conf (const struct setup *s, FILE *fp)
                    : "");
     fprintf (fp, "# The partition that audits run in, for SlurmUser alone\n"
              "%sPartitionName=%s Nodes=ALL RootOnly=YES MaxTime=10\n\n",
-             there && !json_is_null (there) ? "# it is there\n#" : "", part);
+             there && there->exists ? "# it is there\n#" : "", part);
     fputs ("# Checks of each node's own ports: pmm-prolog(8), "
            "pmm-healthcheck(8)\n"
            "#Prolog=" PMM_PATH "-prolog\n"
            "#Epilog=" PMM_PATH "-epilog\n"
            "#HealthCheckProgram=" PMM_PATH "-healthcheck\n"
            "#HealthCheckInterval=300\n", fp);
-    json_decref (there);
+    child_free (there);
 }
 
 static void write_plugstack (const struct setup *s, FILE *fp)
@@ -374,17 +375,18 @@ struct making {
     const struct item *it;
 };
 
-static json_t *make_as_user (const void *arg, struct error *err)
+static int make_as_user (const void *arg, void *answer, struct error *err)
 {
     const struct making *m = arg;
 
+    (void)answer;
     umask (0);
     if (child_become (&m->s->user, err) < 0)
-        return NULL;
-    if (mkdir (m->it->path, m->it->mode) == 0)
-        return json_null ();
-    error_errno (err, "%s cannot make %s", m->s->user.pw_name, m->it->path);
-    return NULL;
+        return -1;
+    return mkdir (m->it->path, m->it->mode) == 0
+               ? 0
+               : error_errno (err, "%s cannot make %s", m->s->user.pw_name,
+                              m->it->path);
 }
 
 /* Make it in the directory `at`, which root alone may change. */
@@ -423,7 +425,7 @@ static int make_dir (const struct setup *s, const struct item *it)
         close (at);
     }
     else if (it->slurms)
-        rc = child_call (make_as_user, &making, MAKE_MS, &fault) ? 0 : -1;
+        rc = child_try (make_as_user, &making, MAKE_MS, &fault);
     return rc;
 }
 
@@ -592,7 +594,7 @@ static int run_setup (struct inputs *in)
         set_keys (&s);
     list_items (&s);
     status = report_setup_items (&s, in);
-    json_decref (s.slurm);
+    child_free (s.slurm);
     site_clear (&s.site);
     return status;
 }

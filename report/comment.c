@@ -421,7 +421,7 @@ static const char *next_text (const char *s, size_t len)
 
 bool comment_next (const char **field, struct comment *c)
 {
-    while (**field) {
+    while (*field && **field) {
         const char *s = *field;
         size_t len = text_length (s);
         size_t mark = strlen (MARK);

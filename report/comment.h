@@ -86,9 +86,9 @@ void comment_of_check (struct comment *c, enum verdict_status status,
 /* Write the entry to buf[COMMENT_ENTRY_MAX + 1]. */
 void comment_format (const struct comment *c, char *buf);
 
-/* Read the next of our entries in *field and move *field to the text after it.
- * Return false at the end. Other texts and damaged entries are skipped. A user
- * can write anything into a Comment: *c is clean, but need not be true.
+/* Read the next of our entries in *field (NULL: empty) and move that to the text
+ * after it. Return false at the end. Other texts and damaged entries are skipped.
+ * A user can write anything into a Comment: *c is clean, but need not be true.
  */
 bool comment_next (const char **field, struct comment *c);
 

@@ -101,7 +101,7 @@ most="
     prolog/node 1367
     prolog/policy 2366
     prolog/serve 5060
-    prolog/slurm 1464
+    prolog/slurm 1500
     report 3245
     report/page 952
     spank 1723

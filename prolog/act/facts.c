@@ -310,46 +310,28 @@ static struct policy_suspect suspect_of (struct facts_reading *r, int64_t audit,
     return s;
 }
 
-/* A copy of the facts of a finding, which end with its verdict. */
-static const struct fact *facts_of (struct facts_reading *r,
-                                    const struct finding *x)
-{
-    struct fact *fact = pool_alloc (r->facts->pool, x->nfacts, sizeof (*fact));
-
-    for (size_t i = 0; i < x->nfacts; i++) {
-        fact[i] = x->fact[i];
-        for (int k = 0; k < FACT_NAMES; k++)
-            fact[i].name[k]
-                = pool_strdup (r->facts->pool, x->fact[i].name[k]);
-    }
-    return fact;
-}
-
+/* A finding outlives its verdict: with its facts, and without its links. */
 static struct policy_finding finding_of (struct facts_reading *r,
                                          const struct ledger_result *row,
                                          size_t finding)
 {
-    const struct finding *x = &row->verdict->finding[finding];
+    struct pool *pool = r->facts->pool;
+    struct finding x = row->verdict->finding[finding];
     size_t n;
     const struct ledger_suspect *v = ledger_suspects (row, finding, &n);
-    struct policy_suspect *s = pool_alloc (r->facts->pool, n, sizeof (*s));
+    struct policy_suspect *s = pool_alloc (pool, n, sizeof (*s));
 
     for (size_t i = 0; i < n; i++)
         s[i] = suspect_of (r, row->id, v[i].id);
-    return (struct policy_finding){
-        .level = x->level,
-        .kind = x->kind,
-        .basis = x->basis,
-        .excess_ns = x->excess_ns,
-        .stderr_ns = x->stderr_ns,
-        .expected_ns = x->expected_ns,
-        .suspect = s,
-        .nsuspects = n,
-        .rate_bits = x->rate_bits,
-        .rate_expected_bits = x->rate_expected_bits,
-        .fact = facts_of (r, x),
-        .nfacts = x->nfacts,
-    };
+    x.suspect = x.oneway = x.sw = NULL;
+    x.nsuspects = x.noneway = x.nsw = x.nnodes = 0;
+    x.node = NULL;
+    x.fact = memcpy (pool_alloc (pool, x.nfacts, sizeof (*x.fact)), x.fact,
+                     x.nfacts * sizeof (*x.fact));
+    for (size_t i = 0; i < x.nfacts; i++)
+        for (int k = 0; k < FACT_NAMES; k++)
+            x.fact[i].name[k] = pool_strdup (pool, x.fact[i].name[k]);
+    return (struct policy_finding){ x, s, n };
 }
 
 /* A finding of those of n links that the audit found clean, or did not judge.
@@ -359,9 +341,10 @@ static struct policy_finding no_finding (struct facts_reading *r, bool open,
 {
     struct policy_suspect *s = pool_alloc (r->facts->pool, n, sizeof (*s));
     struct policy_finding f = {
-        .level = open ? VERDICT_UNKNOWN : VERDICT_OK,
-        .kind = FINDING_HOST_END, .basis = BASIS_BASELINE,
-        .excess_ns = open ? NAN : 0, .expected_ns = NAN, .suspect = s,
+        .x = { .level = open ? VERDICT_UNKNOWN : VERDICT_OK,
+               .kind = FINDING_HOST_END, .basis = BASIS_BASELINE,
+               .excess_ns = open ? NAN : 0, .expected_ns = NAN },
+        .suspect = s,
     };
 
     for (size_t i = 0; i < n; i++)
@@ -390,8 +373,8 @@ static void add_audit (struct facts_reading *r, const struct ledger_result *row,
     for (size_t i = 0; i < n; i++) {
         f[i] = finding_of (r, row, i);
         /* a FAIL or UNKNOWN that is not about a host end */
-        unclear = unclear || (f[i].level >= VERDICT_UNKNOWN
-                              && f[i].kind != FINDING_HOST_END);
+        unclear = unclear || (f[i].x.level >= VERDICT_UNKNOWN
+                              && f[i].x.kind != FINDING_HOST_END);
     }
     f[n] = no_finding (r, true, seen, nseen);
     n += f[n].nsuspects > 0;
@@ -399,7 +382,7 @@ static void add_audit (struct facts_reading *r, const struct ledger_result *row,
         f[n++] = no_finding (r, false, seen, nseen);
         if (unclear) {
             f[n] = f[n - 1];
-            f[n++].level = VERDICT_UNKNOWN;
+            f[n++].x.level = VERDICT_UNKNOWN;
         }
     }
     r->audit[r->facts->input.naudits++] = (struct policy_audit){

@@ -51,16 +51,16 @@ const char *doubt_text (enum doubt doubt)
 
 static bool has_rate (const struct policy_finding *f)
 {
-    return f && f->rate_expected_bits > 0;
+    return f && finding_has_rate (&f->x);
 }
 
 const char *finding_host (const struct policy_finding *f, bool *alone)
 {
     const char *first = NULL;
 
-    *alone = f->kind == FINDING_HOST_END
-             || (f->kind == FINDING_NODE && has_rate (f));
-    if (!*alone && f->kind != FINDING_SWITCH_LINK)
+    *alone = f->x.kind == FINDING_HOST_END
+             || (f->x.kind == FINDING_NODE && has_rate (f));
+    if (!*alone && f->x.kind != FINDING_SWITCH_LINK)
         return NULL;
     for (size_t i = 0; i < f->nsuspects; i++) {
         const char *host = f->suspect[i].host;
@@ -85,11 +85,11 @@ static bool is_audit_recent (int64_t time, int64_t now,
 static bool is_of_rate (const struct policy_finding *f,
                         const struct policy_config *cfg)
 {
-    bool latency = f->kind != FINDING_NODE && f->basis != BASIS_CLASS
-                   && f->basis != BASIS_SLOW && f->excess_ns > cfg->fail_ns;
+    bool latency = f->x.kind != FINDING_NODE && f->x.basis != BASIS_CLASS
+                   && f->x.basis != BASIS_SLOW && f->x.excess_ns > cfg->fail_ns;
 
-    return f->basis == BASIS_RATE
-           || (has_rate (f) && !latency && f->basis != BASIS_LOSS);
+    return f->x.basis == BASIS_RATE
+           || (has_rate (f) && !latency && f->x.basis != BASIS_LOSS);
 }
 
 /* What a switch or a route that an audit finds at fault takes more, ns, the most
@@ -108,13 +108,13 @@ static struct common_fault common_fault (const struct policy_audit *a)
     for (size_t i = 0; i < a->nfindings; i++) {
         const struct policy_finding *f = &a->finding[i];
 
-        if (f->level < VERDICT_UNKNOWN
-            || (f->kind != FINDING_SWITCH && f->kind != FINDING_ROUTE))
+        if (f->x.level < VERDICT_UNKNOWN
+            || (f->x.kind != FINDING_SWITCH && f->x.kind != FINDING_ROUTE))
             continue;
         most.rate |= has_rate (f);
-        if (f->basis != BASIS_RATE)
-            most.ns = isfinite (f->excess_ns)
-                          ? fmax (most.ns, fabs (f->excess_ns)) : INFINITY;
+        if (f->x.basis != BASIS_RATE)
+            most.ns = isfinite (f->x.excess_ns)
+                          ? fmax (most.ns, fabs (f->x.excess_ns)) : INFINITY;
     }
     return most;
 }
@@ -127,7 +127,7 @@ static bool fails_beyond_common (const struct policy_finding *f,
     if (is_of_rate (f, cfg))
         return !common.rate;
     return common.ns == 0
-           || f->excess_ns - sure * f->stderr_ns - common.ns > cfg->fail_ns;
+           || f->x.excess_ns - sure * f->x.stderr_ns - common.ns > cfg->fail_ns;
 }
 
 /* Why an audit counts against no host. *fails: whether it FAILs any. */
@@ -142,7 +142,7 @@ static enum doubt doubt_of_audit (const struct policy_audit *a,
     for (size_t i = 0; i < a->nfindings; i++) {
         const struct policy_finding *f = &a->finding[i];
 
-        if (f->level == VERDICT_FAIL && (host[n] = finding_host (f, &alone))) {
+        if (f->x.level == VERDICT_FAIL && (host[n] = finding_host (f, &alone))) {
             some |= fails_beyond_common (f, common, cfg);
             n++;
         }
@@ -174,41 +174,41 @@ static unsigned int seen (const struct policy_audit *a,
                           struct common_fault common, enum doubt *doubt,
                           const struct policy_config *cfg)
 {
-    unsigned int what = f->level == VERDICT_FAIL ? SEEN_FAIL : SEEN_WARN;
+    unsigned int what = f->x.level == VERDICT_FAIL ? SEEN_FAIL : SEEN_WARN;
     bool rate = is_of_rate (f, cfg);
     bool numbers = rate
-                       ? has_rate (f) && f->rate_bits >= 0
-                       : isfinite (f->excess_ns) && f->excess_ns > 0
-                             && isfinite (f->stderr_ns) && f->stderr_ns >= 0;
-    double least = f->excess_ns - sure * f->stderr_ns;
+                       ? has_rate (f) && f->x.rate_bits >= 0
+                       : isfinite (f->x.excess_ns) && f->x.excess_ns > 0
+                             && isfinite (f->x.stderr_ns) && f->x.stderr_ns >= 0;
+    double least = f->x.excess_ns - sure * f->x.stderr_ns;
     bool alone = false, lossy = false;
 
-    if (f->level == VERDICT_OK)
+    if (f->x.level == VERDICT_OK)
         return a->complete ? SEEN_CLEAN : SEEN_CLEAN | SEEN_UNSURE;
-    if (f->level == VERDICT_UNKNOWN)
+    if (f->x.level == VERDICT_UNKNOWN)
         return SEEN_UNSURE;
-    if (f->kind == FINDING_NODE && (!rate || f->level < VERDICT_FAIL))
+    if (f->x.kind == FINDING_NODE && (!rate || f->x.level < VERDICT_FAIL))
         return SEEN_NODE;
     for (size_t i = 0; i < f->nsuspects; i++)
         lossy |= f->suspect[i].lossy;
-    if ((f->basis == BASIS_SLOW && !rate)
-        || (f->basis == BASIS_LOSS && (lossy || f->level < VERDICT_FAIL)))
+    if ((f->x.basis == BASIS_SLOW && !rate)
+        || (f->x.basis == BASIS_LOSS && (lossy || f->x.level < VERDICT_FAIL)))
         return SEEN_WARN;
     if ((!finding_host (f, &alone) || !fails_beyond_common (f, common, cfg))
         && !*doubt)
         *doubt = DOUBT_COMMON;
-    if (!numbers && f->basis != BASIS_LOSS)
+    if (!numbers && f->x.basis != BASIS_LOSS)
         *doubt = DOUBT_NUMBERS;
     else if (lossy && !*doubt)
         *doubt = DOUBT_LOSSY;
     if (!alone)
-        return what == SEEN_FAIL && (rate || f->basis != BASIS_CLASS)
+        return what == SEEN_FAIL && (rate || f->x.basis != BASIS_CLASS)
                    ? SEEN_AMONG
                    : SEEN_WARN;
-    if (f->basis == BASIS_CLASS && numbers && !rate) {
+    if (f->x.basis == BASIS_CLASS && numbers && !rate) {
         what = SEEN_WARN;
         if (cfg->fail_latency_ns > 0
-            && f->expected_ns + least > cfg->fail_latency_ns)
+            && f->x.expected_ns + least > cfg->fail_latency_ns)
             what = SEEN_FAIL;
         else if (least > cfg->fail_ns)
             what = SEEN_WARN | SEEN_STATIC;
@@ -229,11 +229,11 @@ static void add_link_event (struct evidence *e, const struct policy_audit *a,
 {
     unsigned int what = seen (a, f, common, &doubt, cfg);
     bool counts = !(what & (SEEN_DOUBT | SEEN_AMONG));
-    bool explains = f->level != VERDICT_OK && f->basis != BASIS_CLASS
-                    && f->kind != FINDING_NODE
-                    && (f->level != VERDICT_UNKNOWN || isfinite (f->excess_ns)
+    bool explains = f->x.level != VERDICT_OK && f->x.basis != BASIS_CLASS
+                    && f->x.kind != FINDING_NODE
+                    && (f->x.level != VERDICT_UNKNOWN || isfinite (f->x.excess_ns)
                         || has_rate (f));
-    bool fails = fresh && f->level == VERDICT_FAIL;
+    bool fails = fresh && f->x.level == VERDICT_FAIL;
 
     for (size_t i = 0; i < f->nsuspects; i++) {
         const struct policy_suspect *s = &f->suspect[i];
@@ -244,7 +244,7 @@ static void add_link_event (struct evidence *e, const struct policy_audit *a,
                 .suspect = s, .audit = a->id, .time = a->time, .seen = what,
                 .fresh = fresh, .doubt = counts ? DOUBT_NONE : doubt,
                 .rate = is_of_rate (f, cfg),
-                .excess_ns = isfinite (f->excess_ns) ? f->excess_ns : 0,
+                .excess_ns = isfinite (f->x.excess_ns) ? f->x.excess_ns : 0,
             };
         if (explains || fails)
             e->suspected[e->nsuspected++] = (struct suspected_link){
@@ -518,7 +518,7 @@ static bool is_suspected (const struct evidence *e, const char *link,
                                  && !fails_beyond_common (
                                      ev->finding,
                                      (struct common_fault){
-                                         fabs (s->finding->excess_ns), true },
+                                         fabs (s->finding->x.excess_ns), true },
                                      e->cfg)
                            : s->fails && !suspects_host (s->finding, host))
             return true;

@@ -520,30 +520,25 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
     const struct link_event *e = t->last;
-    double expected_ns = e->finding->expected_ns;
-    const struct words_drain cable = {
+    struct words_drain cable = {
         .host = t->host, .port = e->suspect->port ? e->suspect->port : "",
-        .link = t->link, .audit = e->audit,
-        .of = {
-            .kind = e->finding->kind, .basis = e->finding->basis,
-            .excess_ns = fmin (e->excess_ns, 1e9),
-            .expected_ns = isnan (expected_ns) ? NAN : fmin (expected_ns, 1e9),
-            .rate_bits = e->finding->rate_bits,
-            .rate_expected_bits = e->finding->rate_expected_bits,
-            .fact = (struct fact *)e->finding->fact,
-            .nfacts = e->finding->nfacts,
-        },
+        .link = t->link, .audit = e->audit, .of = e->finding->x,
     };
     bool drains = w->site->cfg->act == POLICY_ACT_DRAIN;
     enum policy_kind kind = drains ? POLICY_DRAIN : POLICY_NOTE;
     const char *would = drains ? "" : ", and would be drained if Action "
                                       "were drain";
-    char *words = words_cable (&cable), *reason = words_drain (&cable);
+    char *words, *reason;
 
+    cable.of.excess_ns = fmin (e->excess_ns, 1e9);
+    if (cable.of.expected_ns > 1e9)
+        cable.of.expected_ns = 1e9;
+    words = words_cable (&cable);
+    reason = words_drain (&cable);
     if (drains) {
         snprintf (d->reason, sizeof (d->reason), "pmm: %s", reason);
         d->cause = !t->first ? sign_name (t->sign->sign)
-                   : e->finding->rate_expected_bits > 0 ? POLICY_RATE
+                   : finding_has_rate (&e->finding->x) ? POLICY_RATE
                                                         : "confirmed";
     }
     text_clean (d->reason);

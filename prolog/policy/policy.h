@@ -164,18 +164,11 @@ struct policy_suspect {
 };
 
 struct policy_finding {
-    enum verdict_status level; /* OK: measured, these are clean */
-    enum finding_kind kind;
-    enum finding_basis basis;
-    double excess_ns, stderr_ns, expected_ns; /* as in struct finding */
-    const struct policy_suspect *suspect;     /* likeliest first; includes all
-                                                 that explain it equally well:
-                                                 single directions, switches (by
-                                                 their ids) */
+    struct finding x; /* without its links; level OK: measured, these are clean */
+    const struct policy_suspect *suspect; /* likeliest first; includes all that
+                                             explain it equally well: single
+                                             directions, switches (by their ids) */
     size_t nsuspects;
-    double rate_bits, rate_expected_bits; /* likewise */
-    const struct fact *fact; /* those that are kept (core/judge/verdict.h) */
-    size_t nfacts;
 };
 
 struct policy_audit {

@@ -213,7 +213,7 @@ static const char *first_possible_host (const struct site_state *s,
     const char *first = NULL;
     bool alone;
 
-    if (f->level != VERDICT_FAIL || !finding_host (f, &alone) || alone)
+    if (f->x.level != VERDICT_FAIL || !finding_host (f, &alone) || alone)
         return NULL;
     for (size_t i = 0; i < f->nsuspects; i++) {
         const struct policy_suspect *p = &f->suspect[i];

@@ -20,7 +20,6 @@
 #include "report/comment.h"
 #include "util/alloc.h"
 #include "util/clock.h"
-#include "util/json.h"
 #include "util/text.h"
 
 enum {
@@ -215,30 +214,50 @@ int duty_missed (struct service *s, struct error *err)
     return rc;
 }
 
-/* What the site's page was last made of; nodes NULL: it was not. */
+/* What the site's page was last made of; nodes without an answer: it was not. */
 static struct {
     int64_t changes; /* of the ledger, */
     struct timespec snapshot;
-    json_t *nodes;
+    struct controller_nodes nodes;
     int64_t news_made;
     int64_t due_ms;  /* when it is made though nothing changed */
 } page_of;
 
 void duty_reports_clear (void)
 {
-    json_decref (page_of.nodes);
-    page_of.nodes = NULL;
+    controller_nodes_clear (&page_of.nodes);
+}
+
+static bool both_or_none (const char *a, const char *b)
+{
+    return a && b ? !strcmp (a, b) : a == b;
+}
+
+static bool same_nodes (const struct controller_nodes *a,
+                        const struct controller_nodes *b)
+{
+    bool same = a->answer && a->n == b->n;
+
+    for (size_t i = 0; same && i < a->n; i++) {
+        const struct policy_node *x = &a->v[i], *y = &b->v[i];
+
+        same = both_or_none (x->name, y->name) && both_or_none (x->reason, y->reason)
+               && both_or_none (x->by, y->by) && x->unknown == y->unknown
+               && x->down == y->down && x->powered_down == y->powered_down
+               && x->reserved == y->reserved && x->drained == y->drained;
+    }
+    return same;
 }
 
 /* Whether the site's page has been made of these; what is missed depends on the
  * time, too.
  */
 static bool is_made_of (const struct service *s, int64_t changes,
-                        const json_t *nodes)
+                        const struct controller_nodes *nodes)
 {
     return page_of.changes == changes && clock_ms () < page_of.due_ms
            && !memcmp (&page_of.snapshot, &s->snapshot, sizeof (s->snapshot))
-           && json_equal (page_of.nodes, nodes)
+           && same_nodes (&page_of.nodes, nodes)
            && page_of.news_made == s->told.news_made;
 }
 
@@ -263,11 +282,12 @@ int duty_reports (struct service *s, struct error *err)
     if ((changes = ledger_changes (s->ledger, err)) < 0
         || controller_nodes (&nodes, err) < 0)
         return -1;
-    if (!is_made_of (s, changes, nodes.rows)
+    if (!is_made_of (s, changes, &nodes)
         && (rc = reports_tidy (&s->site, s->ledger, err)) == 0
         && (rc = reports_index (&in, err)) >= 0 && rc < 2) {
-        json_decref (page_of.nodes);
-        page_of.nodes = json_incref (nodes.rows);
+        controller_nodes_clear (&page_of.nodes);
+        page_of.nodes = nodes;
+        nodes = (struct controller_nodes){ 0 };
         page_of.news_made = s->told.news_made;
         page_of.snapshot = s->snapshot;
         page_of.changes = changes;

@@ -212,10 +212,11 @@ int64_t *service_ages (struct service *s, int64_t now, struct error *err);
 void notify_decisions (struct told *told, const struct decisions *d);
 
 /* Learn which cables audits can measure: those of the paths between the nodes
- * of AuditPartition. service_reach takes the nodes.
+ * of AuditPartition. service_reach takes the nodes, sorted.
  */
 int duty_reach (struct service *s, struct error *err);
-int service_reach (struct service *s, const json_t *nodes, struct error *err);
+int service_reach (struct service *s, const struct hostlist *nodes,
+                   struct error *err);
 
 /* Write the metrics: also without a ledger or a fabric. */
 int duty_metrics (struct service *s, struct error *err);

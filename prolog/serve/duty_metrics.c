@@ -31,7 +31,6 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/file.h"
-#include "util/json.h"
 #include "util/text.h"
 
 enum { DAY_S = 24 * 3600, HOUR_MS = 3600 * 1000 };
@@ -462,33 +461,30 @@ static void put_coverage (const struct metrics *m)
 
 /* The endpoints of nodes whose cable is up; NULL with err. */
 static struct pathset *find_live_endpoints (const struct service *s,
-                                            const json_t *nodes,
+                                            const struct hostlist *nodes,
                                             struct error *err)
 {
     const struct fabric *f = s->fabric;
     const char **end = xcalloc (f->nendpoints, sizeof (*end));
-    json_t *set = xcheck (json_object ()), *v;
     struct pathset *ps;
-    size_t n = 0, i;
+    size_t n = 0;
 
-    json_array_foreach ((json_t *)nodes, i, v)
-        json_put (set, json_string_value (v), json_true ());
-    for (i = 0; i < f->nendpoints; i++) {
+    for (size_t i = 0; i < f->nendpoints; i++) {
         uint32_t link = f->port[f->endpoint[i].port].link;
 
         if (link != FABRIC_NONE && fabric_is_up (f, &f->link[link])
-            && s->node_of[i] && json_object_get (set, s->node_of[i]))
+            && s->node_of[i] && hostlist_has (nodes, s->node_of[i]))
             end[n++] = f->endpoint[i].name;
     }
     /* without any name it would be all of the fabric */
     ps = n > 0 ? fabric_pathset (f, end, n, err)
                : pathset_create (fabric_network (f), NULL, 0, err);
-    json_decref (set);
     free (end);
     return ps;
 }
 
-int service_reach (struct service *s, const json_t *nodes, struct error *err)
+int service_reach (struct service *s, const struct hostlist *nodes,
+                   struct error *err)
 {
     struct pathset *ps = find_live_endpoints (s, nodes, err);
     struct tree *t;
@@ -511,14 +507,17 @@ int service_reach (struct service *s, const json_t *nodes, struct error *err)
 
 int duty_reach (struct service *s, struct error *err)
 {
-    json_t *part;
+    struct controller_partition *part;
     int rc = -1;
 
     if (!*s->site.metrics || (s->reach && clock_ms () < s->reach_due_ms))
         return 0;
-    if ((part = controller_partition (s->site.audit_partition, err)))
-        rc = service_reach (s, json_object_get (part, "inside"), err);
-    json_decref (part);
+    if ((part = controller_partition (s->site.audit_partition, err))) {
+        part->inside.count = text_unique ((const char **)part->inside.name,
+                                          part->inside.count);
+        rc = service_reach (s, &part->inside, err);
+    }
+    child_free (part);
     s->reach_due_ms = clock_ms () + HOUR_MS;
     return rc;
 }

@@ -37,7 +37,6 @@
 #include "report/comment.h"
 #include "util/alloc.h"
 #include "util/clock.h"
-#include "util/json.h"
 #include "util/slurmapi.h"
 
 enum {
@@ -156,7 +155,7 @@ static void add_job_condition (slurmdb_job_cond_t *cond, uint32_t job,
 struct comment_batch {
     const struct ledger_comment *due; /* [n] */
     size_t n;
-    enum fate *fate;   /* [n] the results */
+    enum fate *fate;   /* [n] the results, in the child */
 };
 
 /* All records with the jobs' ids, and possibly some others. NULL with err. */
@@ -291,21 +290,17 @@ static int append_lines (const struct database *db,
 }
 
 /* Append the lines. Return the fate of each. */
-static json_t *append_all (const void *arg, struct error *err)
+static int append_all (const void *arg, void *fates, struct error *err)
 {
-    const struct comment_batch *b = arg;
-    json_t *fates = xcheck (json_array ());
+    struct comment_batch b = *(const struct comment_batch *)arg;
     struct database db = { 0 };
 
-    if (connect_database (&db, err) == 0) {
-        if (append_lines (&db, b, err) < 0)
-            return NULL;
-    }
-    else if (!db.none)
-        return NULL;
-    for (size_t i = 0; i < b->n; i++)
-        json_add (fates, json_integer (db.none ? NOWHERE : b->fate[i]));
-    return fates;
+    b.fate = fates;
+    if (connect_database (&db, err) == 0)
+        return append_lines (&db, &b, err);
+    for (size_t i = 0; i < b.n && db.none; i++)
+        b.fate[i] = NOWHERE;
+    return db.none ? 0 : -1;
 }
 
 static bool may_be_ours (const char *comment)
@@ -317,57 +312,55 @@ struct time_span {
     int64_t from, to;
 };
 
-/* Each job's id, end, and two comments. */
-static json_t *tell_jobs (const void *arg, struct error *err)
+struct span_jobs {
+    struct accounting_job *v;
+    size_t n;
+};
+
+static int tell_jobs (const void *arg, void *answer, struct error *err)
 {
     const struct time_span *span = arg;
-    json_t *jobs = xcheck (json_array ());
+    struct span_jobs *jobs = answer;
     struct database db;
     slurmdb_job_cond_t *cond;
     const slurmdb_job_rec_t *rec;
     void *records, *i;
 
     if (connect_database (&db, err) < 0)
-        return NULL;
+        return -1;
     cond = condition (&db, ALL_RECORDS);
     cond->usage_start = span->from;
     cond->usage_end = span->to;
-    if (!(records = slurmdb_jobs_get (db.conn, cond))) {
-        slurm_fault (err);
-        return NULL;
-    }
+    if (!(records = slurmdb_jobs_get (db.conn, cond)))
+        return slurm_fault (err);
+    jobs->v = child_alloc ((size_t)slurm_list_count (records),
+                           sizeof (*jobs->v));
     i = slurm_list_iterator_create (records);
     while ((rec = slurm_list_next (i)))
         if (rec->end >= span->from && rec->end < span->to
             && (may_be_ours (rec->admin_comment)
                 || may_be_ours (rec->derived_es)))
-            json_add (jobs, json_pack ("[I, I, o, o]", (json_int_t)rec->jobid,
-                                       (json_int_t)rec->end,
-                                       child_text (rec->admin_comment),
-                                       child_text (rec->derived_es)));
-    return jobs;
+            jobs->v[jobs->n++] = (struct accounting_job){
+                .job = rec->jobid,
+                .end = rec->end,
+                .admin_comment = child_text (rec->admin_comment),
+                .comment = child_text (rec->derived_es),
+            };
+    return 0;
 }
 
 /*
  * In the caller
  */
 
-static json_t *ask_slurmdbd (child_f fn, const void *arg, int timeout_ms,
-                             struct error *err)
+static void *ask_slurmdbd (child_f fn, const void *arg, size_t size,
+                           int timeout_ms, struct error *err)
 {
-    json_t *v = child_call (fn, arg, timeout_ms, err);
+    void *answer = child_call (fn, arg, size, timeout_ms, err);
 
-    if (!v)
+    if (!answer)
         error_prefix (err, "slurmdbd");
-    return v;
-}
-
-/* An item of a row as text; "" if it is null. */
-static const char *text_at (const json_t *row, size_t i)
-{
-    const char *s = json_string_value (json_array_get (row, i));
-
-    return s ? s : "";
+    return answer;
 }
 
 int accounting_read (int64_t from, int64_t to,
@@ -378,21 +371,14 @@ int accounting_read (int64_t from, int64_t to,
     /* a day at a time: a busy site has a million jobs in a month */
     for (; from < to; from += DAY_S) {
         struct time_span span = { from, from + DAY_S < to ? from + DAY_S : to };
-        json_t *jobs = ask_slurmdbd (tell_jobs, &span, READ_WAIT_MS, err);
-        const json_t *row;
-        size_t i;
+        struct span_jobs *jobs = ask_slurmdbd (tell_jobs, &span, sizeof (*jobs),
+                                               READ_WAIT_MS, err);
 
         if (!jobs)
             return -1;
-        json_array_foreach (jobs, i, row)
-            take (arg, &(struct accounting_job){
-                           .job = (uint32_t)json_integer_value (
-                               json_array_get (row, 0)),
-                           .end = json_integer_value (json_array_get (row, 1)),
-                           .admin_comment = text_at (row, 2),
-                           .comment = text_at (row, 3),
-                       });
-        json_decref (jobs);
+        for (size_t i = 0; i < jobs->n; i++)
+            take (arg, &jobs->v[i]);
+        child_free (jobs);
     }
     return 0;
 }
@@ -448,12 +434,12 @@ int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
     int rc = ledger_list (ledger, LEDGER_COMMENTS_DUE, now,
                           n < LINES_MAX ? n : LINES_MAX, &due, err);
     struct comment_batch b = { .due = due.comment, .n = due.n };
-    json_t *fates = NULL;
+    enum fate *fates = NULL;
 
     *written = 0;
-    b.fate = xcalloc (b.n, sizeof (*b.fate));
     if (b.n > 0
-        && !(fates = ask_slurmdbd (append_all, &b, APPEND_WAIT_MS, err))) {
+        && !(fates = ask_slurmdbd (append_all, &b, b.n * sizeof (*fates),
+                                   APPEND_WAIT_MS, err))) {
         rc = -1; /* slurmdbd does not answer: put off all comments */
         for (size_t i = 0; i < b.n; i++)
             if (record_comment_failure (ledger, &due.comment[i], now, err->text,
@@ -461,15 +447,12 @@ int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
                 < 0)
                 break;
     }
-    for (size_t i = 0; i < json_array_size (fates) && rc == 0; i++) {
-        enum fate fate
-            = (enum fate)json_integer_value (json_array_get (fates, i));
-
-        rc = record_comment_result (ledger, &due.comment[i], fate, now, err);
-        *written += rc == 0 && fate == THERE;
+    for (size_t i = 0; i < b.n && rc == 0; i++) {
+        rc = record_comment_result (ledger, &due.comment[i], fates[i], now,
+                                    err);
+        *written += rc == 0 && fates[i] == THERE;
     }
-    json_decref (fates);
-    free (b.fate);
+    child_free (fates);
     ledger_clear (&due);
     return rc < 0 ? -1 : (int)b.n;
 }

@@ -29,7 +29,7 @@
 int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
                       int *written, struct error *err);
 
-/* A job that has ended, and its comments; "" if there are none. */
+/* A job that has ended, and its comments; NULL if there are none. */
 struct accounting_job {
     uint32_t job;
     int64_t end;

@@ -1,51 +1,80 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A call in a child process.
  *
- * Notes. Parent and child share memory for the answer: a list of fn's fault and
- * its sentence, or of 0 and its answer. Its length is written last: if it is
- * missing, the child died.
+ * Notes. Parent and child share a mapping, which is at the same place in both, so
+ * that pointers into it hold in the parent, too. The answer is at its start, and
+ * how the call ended behind all room for it: written last, so if that is missing,
+ * the child died.
  */
 #include "config.h"
 #include "prolog/slurm/child.h"
 
 #include <grp.h>
+#include <jansson.h>
+#include <stdalign.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "util/clock.h"
-#include "util/json.h"
 #include "util/program.h"
-#include "util/text.h"
 
 struct call {
     child_f fn;
     const void *arg;
-    struct shared {
-        size_t len; /* 0: no answer yet */
-        char text[];
-    } *answer;
+    size_t size;
+    char *answer;
+    struct call_end {
+        size_t used; /* of the room before it */
+        bool ended;
+        int rc;
+        struct error err;
+    } *end;
     struct program_line line;    /* the one that is being printed, */
     char printed[PROGRAM_LINE];  /* ... and the last one, if not blank */
 };
 
-enum { TEXT_BYTES = CHILD_OUT_MAX - sizeof (struct shared) };
+enum { ALIGN = alignof (max_align_t) };
 
-json_t *child_text (const char *s)
+static struct call *called; /* in the child */
+
+/* In the child: it ends with this, and call->end->err. */
+__attribute__ ((noreturn)) static void end_call (int rc)
 {
-    json_t *text = s && *s ? json_string (s) : json_null ();
-    char *ascii;
+    called->end->rc = rc;
+    called->end->ended = true;
+    _exit (EXIT_SUCCESS);
+}
 
-    if (text)
-        return text;
-    ascii = xstrdup (s);
-    for (char *c = ascii; *c; c++)
+void *child_alloc (size_t n, size_t size)
+{
+    char *room = called->answer + called->end->used;
+    size_t left = (size_t)((char *)called->end - room);
+
+    if (left < ALIGN || (size > 0 && n > (left - ALIGN) / size))
+        end_call (error_world (&called->end->err,
+                               "its result has more than %d bytes",
+                               CHILD_OUT_MAX));
+    called->end->used += (n * size + ALIGN - 1) / ALIGN * ALIGN;
+    return room;
+}
+
+char *child_text (const char *s)
+{
+    json_t *utf8 = s && *s ? json_string (s) : NULL;
+    char *text;
+
+    if (!s || !*s)
+        return NULL;
+    text = strcpy (child_alloc (strlen (s) + 1, 1), s);
+    for (char *c = text; !utf8 && *c; c++)
         if (*c & 0x80)
             *c = '?';
-    return xcheck (json_string (ascii));
+    json_decref (utf8);
+    return text;
 }
 
 int child_become (const struct passwd *pw, struct error *err)
@@ -56,19 +85,12 @@ int child_become (const struct passwd *pw, struct error *err)
                : 0;
 }
 
-/* In the child. */
 static void run_child_call (void *arg)
 {
-    struct call *call = arg;
-    struct error err = { .fault = ERROR_WORLD };
-    json_t *v = call->fn (call->arg, &err);
+    struct call *call = called = arg;
+    void *answer = child_alloc (1, call->size);
 
-    v = xcheck (v ? json_pack ("[i, o]", 0, v)
-                  : json_pack ("[i, o]", (int)err.fault,
-                               child_text (err.text)));
-    call->answer->len = json_dumpb (v, call->answer->text, TEXT_BYTES,
-                                    JSON_COMPACT);
-    _exit (EXIT_SUCCESS);
+    end_call (call->fn (call->arg, answer, &call->end->err));
 }
 
 static void take_line (void *arg, struct program_line *line)
@@ -90,48 +112,33 @@ static void read_child_output (void *arg, enum program_stream from,
     program_lines (&call->line, data, len, take_line, call);
 }
 
-/* The answer of a child that has ended. */
-static json_t *answer_of (const struct call *call, int status,
-                          struct error *err)
+/* Whether a child that has ended has answered; else -1 with err. */
+static int check_call_end (const struct call *call, int status,
+                           struct error *err)
 {
-    const struct shared *answer = call->answer;
-    json_t *list, *v;
-    int fault;
-
-    if (answer->len > TEXT_BYTES)
-        error_world (err, "its result has more than %d bytes", CHILD_OUT_MAX);
-    else if (answer->len > 0) {
-        list = xcheck (json_loadb (answer->text, answer->len, 0, NULL));
-        fault = (int)json_integer_value (json_array_get (list, 0));
-        v = json_incref (json_array_get (list, 1));
-        json_decref (list);
-        if (fault == 0)
-            return v;
-        (fault == ERROR_INPUT ? error_input : error_world) (
-            err, "%s", json_string_value (v));
-        json_decref (v);
-    }
-    else if (*call->printed)
-        error_world (err, "%s", call->printed);
-    else if (WIFSIGNALED (status))
-        error_world (err, "ended by signal %d", WTERMSIG (status));
-    else
-        error_world (err, "ended with status %d", WEXITSTATUS (status));
-    return NULL;
+    if (call->end->ended && call->end->rc < 0 && err)
+        *err = call->end->err;
+    if (call->end->ended)
+        return call->end->rc;
+    if (*call->printed)
+        return error_world (err, "%s", call->printed);
+    if (WIFSIGNALED (status))
+        return error_world (err, "ended by signal %d", WTERMSIG (status));
+    return error_world (err, "ended with status %d", WEXITSTATUS (status));
 }
 
-json_t *child_call (child_f fn, const void *arg, int timeout_ms,
-                    struct error *err)
+void *child_call (child_f fn, const void *arg, size_t size, int timeout_ms,
+                  struct error *err)
 {
-    struct call call = { .fn = fn, .arg = arg };
+    struct call call = { .fn = fn, .arg = arg, .size = size };
     const struct program program = {
         .run = run_child_call,
         .deadline_ms = clock_ms () + timeout_ms,
         .take = read_child_output,
         .arg = &call,
     };
-    json_t *v = NULL;
-    int status;
+    enum program_end end;
+    int status, rc;
 
     call.answer = mmap (NULL, CHILD_OUT_MAX, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -139,19 +146,27 @@ json_t *child_call (child_f fn, const void *arg, int timeout_ms,
         error_errno (err, "no memory for an answer");
         return NULL;
     }
-    switch (program_run (&program, &status)) {
-    case PROGRAM_NONE:
-        error_errno (err, "cannot start a process");
-        break;
-    case PROGRAM_ENDED:
-        read_child_output (&call, PROGRAM_ERR, "\n", 1);
-        v = answer_of (&call, status, err);
-        break;
-    default:
-        read_child_output (&call, PROGRAM_ERR, "\n", 1);
-        error_world (err, "no answer in %g s%s%s", timeout_ms / 1e3,
-                     *call.printed ? ": " : "", call.printed);
-    }
-    munmap (call.answer, CHILD_OUT_MAX);
-    return v;
+    call.end = (struct call_end *)(call.answer + CHILD_OUT_MAX) - 1;
+    call.end->err.fault = ERROR_WORLD;
+    end = program_run (&program, &status);
+    read_child_output (&call, PROGRAM_ERR, "\n", 1);
+    if (end == PROGRAM_NONE)
+        rc = error_errno (err, "cannot start a process");
+    else if (end == PROGRAM_ENDED)
+        rc = check_call_end (&call, status, err);
+    else
+        rc = error_world (err, "no answer in %g s%s%s", timeout_ms / 1e3,
+                          *call.printed ? ": " : "", call.printed);
+    if (rc == 0)
+        return call.answer;
+    child_free (call.answer);
+    return NULL;
+}
+
+int child_try (child_f fn, const void *arg, int timeout_ms, struct error *err)
+{
+    void *answer = child_call (fn, arg, 0, timeout_ms, err);
+
+    child_free (answer);
+    return answer ? 0 : -1;
 }

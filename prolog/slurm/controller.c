@@ -11,8 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "prolog/slurm/child.h"
-#include "util/json.h"
+#include "util/alloc.h"
 #include "util/slurmapi.h"
 
 /*
@@ -23,7 +22,9 @@
 enum controller_needs { NEEDS_CONF = 1, NEEDS_PARTITIONS = 2, NEEDS_NODES = 4 };
 
 struct request {
-    json_t *(*run) (const struct request *rq, struct error *err);
+    /* as child_f */
+    int (*run) (const struct request *rq, void *answer, struct error *err);
+    size_t size; /* of the answer */
     int needs;
     const char *arg;    /* the name of a partition, job, node or user */
     const char *reason; /* of a node to drain or to resume */
@@ -35,18 +36,17 @@ struct request {
     node_info_msg_t *nodes;
 };
 
-static json_t *slurm_error (struct error *err)
+static int slurm_error (struct error *err)
 {
-    error_world (err, "%s", slurm_strerror (errno));
-    return NULL;
+    return error_world (err, "%s", slurm_strerror (errno));
 }
 
-static json_t *run_request (const void *arg, struct error *err)
+static int run_request (const void *arg, void *answer, struct error *err)
 {
     struct request rq = *(const struct request *)arg;
 
     if (slurmapi_start (err) < 0)
-        return NULL;
+        return -1;
     if ((rq.needs & NEEDS_CONF
          && slurm_load_ctl_conf (0, &rq.conf) != SLURM_SUCCESS)
         || (rq.needs & NEEDS_PARTITIONS
@@ -55,7 +55,7 @@ static json_t *run_request (const void *arg, struct error *err)
         || (rq.needs & NEEDS_NODES
             && slurm_load_node (0, &rq.nodes, SHOW_ALL) != SLURM_SUCCESS))
         return slurm_error (err);
-    return rq.run (&rq, err);
+    return rq.run (&rq, answer, err);
 }
 
 /* Runs in the child, since NSS may hang, like slurmctld. */
@@ -69,28 +69,31 @@ static void controller_user_name (char name[CONTROLLER_NAME], uid_t uid)
         snprintf (name, CONTROLLER_NAME, "%ju", (uintmax_t)uid);
 }
 
-/* Each node's state, name, Reason, and who set the Reason. */
-static json_t *tell_nodes (const struct request *rq, struct error *err)
+static int tell_nodes (const struct request *rq, void *answer,
+                       struct error *err)
 {
-    json_t *rows = xcheck (json_array ());
+    struct controller_nodes *nodes = answer;
     char by[CONTROLLER_NAME] = "";
     uid_t last = (uid_t)-1;
 
     (void)err;
+    nodes->v = child_alloc (rq->nodes->record_count, sizeof (*nodes->v));
     for (uint32_t i = 0; i < rq->nodes->record_count; i++) {
         const node_info_t *n = &rq->nodes->node_array[i];
+        struct policy_node *to = &nodes->v[nodes->n];
         bool reason = n->reason && n->reason[0];
 
         if (!n->name) /* state FUTURE */
             continue;
         if (reason && n->reason_uid != last)
             controller_user_name (by, last = n->reason_uid);
-        json_add (rows, json_pack ("[I, o, o, o]", (json_int_t)n->node_state,
-                                   child_text (n->name),
-                                   child_text (n->reason),
-                                   child_text (reason ? by : NULL)));
+        to->name = child_text (n->name);
+        to->reason = child_text (n->reason);
+        to->by = child_text (reason ? by : NULL);
+        controller_state (to, n->node_state);
+        nodes->n++;
     }
-    return rows;
+    return 0;
 }
 
 /* Whether the node's state allows the change. */
@@ -107,21 +110,20 @@ static bool is_state_change_allowed (const struct request *rq,
            && n->reason_uid == geteuid ();
 }
 
-/* 1 if the change was due, else 0. */
-static json_t *change_node (const struct request *rq, struct error *err)
+/* An int: 1 if the change was due. */
+static int change_node (const struct request *rq, void *answer,
+                        struct error *err)
 {
+    int *due = answer;
     node_info_msg_t *msg;
     update_node_msg_t update;
-    bool due;
 
     if (slurm_load_node_single (&msg, (char *)rq->arg, SHOW_ALL)
         != SLURM_SUCCESS)
         return slurm_error (err);
-    if (msg->record_count != 1 || !msg->node_array[0].name) {
-        error_world (err, "there is no node %s", rq->arg);
-        return NULL;
-    }
-    due = is_state_change_allowed (rq, &msg->node_array[0]);
+    if (msg->record_count != 1 || !msg->node_array[0].name)
+        return error_world (err, "there is no node %s", rq->arg);
+    *due = is_state_change_allowed (rq, &msg->node_array[0]);
     slurm_init_update_node_msg (&update);
     update.node_names = (char *)rq->arg;
     update.node_state = rq->resume ? NODE_RESUME : NODE_STATE_DRAIN;
@@ -129,9 +131,9 @@ static json_t *change_node (const struct request *rq, struct error *err)
         update.reason = (char *)rq->reason;
         slurmapi_reason_by (&update, geteuid ());
     }
-    if (due && slurm_update_node (&update) != SLURM_SUCCESS)
-        return slurm_error (err);
-    return json_integer (due);
+    return *due && slurm_update_node (&update) != SLURM_SUCCESS
+               ? slurm_error (err)
+               : 0;
 }
 
 /* The partition of the request; NULL: there is none. */
@@ -161,36 +163,47 @@ static bool is_idle (const node_info_t *n, uint32_t flags)
     return n->name && (n->node_state & ~rest) == (NODE_STATE_IDLE | flags);
 }
 
-static json_t *tell_idle (const struct request *rq, struct error *err)
+/* A list of nodes of the answer; put_name appends to it. */
+static struct hostlist start_names (const struct request *rq)
 {
-    const partition_info_t *part = find_partition (rq, err);
-    void *members = part ? xcheck (slurm_hostlist_create (part->nodes)) : NULL;
-    json_t *names = part ? xcheck (json_array ()) : NULL;
-
-    for (uint32_t i = 0; part && i < rq->nodes->record_count; i++) {
-        const node_info_t *n = &rq->nodes->node_array[i];
-
-        if (is_idle (n, 0) && slurm_hostlist_find (members, n->name) >= 0)
-            json_add (names, child_text (n->name));
-    }
-    return names;
+    return (struct hostlist){ .name = child_alloc (rq->nodes->record_count,
+                                                   sizeof (char *)) };
 }
 
-static json_t *tell_drained (const struct request *rq, struct error *err)
+static void put_name (struct hostlist *names, const char *name)
+{
+    names->name[names->count++] = child_text (name);
+}
+
+static bool is_drained_by_us (const node_info_t *n)
 {
     static const char ours[] = CONTROLLER_OURS;
-    json_t *names = xcheck (json_array ());
 
-    (void)err;
+    return is_idle (n, NODE_STATE_DRAIN) && n->reason
+           && strncmp (n->reason, ours, sizeof (ours) - 1) == 0
+           && n->reason_uid == geteuid ();
+}
+
+/* The idle nodes of a partition, or all that we drained. */
+static int tell_idle (const struct request *rq, void *answer, struct error *err)
+{
+    bool drained = !(rq->needs & NEEDS_PARTITIONS);
+    const partition_info_t *part = drained ? NULL : find_partition (rq, err);
+    struct hostlist *names = answer;
+    void *members = part ? xcheck (slurm_hostlist_create (part->nodes)) : NULL;
+
+    if (!drained && !part)
+        return -1;
+    *names = start_names (rq);
     for (uint32_t i = 0; i < rq->nodes->record_count; i++) {
         const node_info_t *n = &rq->nodes->node_array[i];
 
-        if (is_idle (n, NODE_STATE_DRAIN) && n->reason
-            && strncmp (n->reason, ours, sizeof (ours) - 1) == 0
-            && n->reason_uid == geteuid ())
-            json_add (names, child_text (n->name));
+        if (drained ? is_drained_by_us (n)
+                    : is_idle (n, 0)
+                          && slurm_hostlist_find (members, n->name) >= 0)
+            put_name (names, n->name);
     }
-    return names;
+    return 0;
 }
 
 static bool share_nodes (const partition_info_t *a, const partition_info_t *b)
@@ -205,17 +218,19 @@ static bool share_nodes (const partition_info_t *a, const partition_info_t *b)
     return !mine || !theirs || name;
 }
 
-/* A partition whose jobs would be preempted, or null. */
-static json_t *tell_evicted (const struct request *rq, struct error *err)
+/* A text: a partition whose jobs would be preempted; NULL: none. */
+static int tell_evicted (const struct request *rq, void *answer,
+                         struct error *err)
 {
     const partition_info_t *part = find_partition (rq, err);
+    char **evicted = answer;
 
     if (!part)
-        return NULL;
+        return -1;
     if (!rq->conf->preempt_type
         || strcmp (rq->conf->preempt_type, "preempt/partition_prio"))
-        return json_null ();
-    for (uint32_t i = 0; i < rq->partitions->record_count; i++) {
+        return 0;
+    for (uint32_t i = 0; i < rq->partitions->record_count && !*evicted; i++) {
         const partition_info_t *other = &rq->partitions->partition_array[i];
         uint16_t mode = other->preempt_mode == NO_VAL16
                             ? rq->conf->preempt_mode
@@ -224,9 +239,9 @@ static json_t *tell_evicted (const struct request *rq, struct error *err)
         if (other->priority_tier < part->priority_tier
             && (mode & ~PREEMPT_MODE_GANG) != PREEMPT_MODE_OFF
             && share_nodes (part, other))
-            return child_text (other->name);
+            *evicted = child_text (other->name);
     }
-    return json_null ();
+    return 0;
 }
 
 /* "12"; or "12_3", a task of an array. */
@@ -248,19 +263,18 @@ static bool parse_job (const char *word, uint32_t *id, uint32_t *task,
     return valid;
 }
 
-static json_t *tell_job (const struct request *rq, struct error *err)
+static int tell_job (const struct request *rq, void *answer, struct error *err)
 {
+    struct controller_job *to = answer;
     const job_info_t *job = NULL;
-    char name[CONTROLLER_NAME];
     uint32_t id, task, state;
     job_info_msg_t *msg;
     bool array;
 
     if (!parse_job (rq->arg, &id, &task, &array))
-        return json_null ();
+        return 0;
     if (slurm_load_job (&msg, slurmapi_job (id), SHOW_ALL) != SLURM_SUCCESS)
-        return errno == ESLURM_INVALID_JOB_ID ? json_null ()
-                                              : slurm_error (err);
+        return errno == ESLURM_INVALID_JOB_ID ? 0 : slurm_error (err);
     for (uint32_t i = 0; i < msg->record_count; i++) {
         const job_info_t *j = &msg->job_array[i];
 
@@ -269,29 +283,32 @@ static json_t *tell_job (const struct request *rq, struct error *err)
             job = j;
     }
     if (!job)
-        return json_null ();
+        return 0;
     state = job->job_state & JOB_STATE_BASE;
-    controller_user_name (name, job->user_id);
-    return json_pack (
-        "{s:I, s:I, s:o, s:s, s:I, s:b, s:o, s:o}", "id",
-        (json_int_t)job->slurmapi_job_id, "uid", (json_int_t)job->user_id,
-        "user", child_text (name), "state",
-        state == JOB_PENDING                                  ? "pending"
-        : state == JOB_SUSPENDED                              ? "suspended"
-        : state > JOB_SUSPENDED
-                || job->job_state & JOB_COMPLETING            ? "ended"
-        : job->job_state & JOB_CONFIGURING                    ? "starting"
-                                                              : "running",
-        "count", (json_int_t)job->num_nodes, "het", job->het_job_id != 0,
-        "nodes", child_text (job->nodes), "comment",
-        child_text (job->comment));
+    *to = (struct controller_job){
+        .id = job->slurmapi_job_id,
+        .uid = job->user_id,
+        .state = state == JOB_PENDING                       ? "pending"
+                 : state == JOB_SUSPENDED                   ? "suspended"
+                 : state > JOB_SUSPENDED
+                         || job->job_state & JOB_COMPLETING ? "ended"
+                 : job->job_state & JOB_CONFIGURING         ? "starting"
+                                                            : "running",
+        .count = job->num_nodes,
+        .nodes = child_text (job->nodes),
+        .comment = child_text (job->comment),
+        .het = job->het_job_id != 0,
+    };
+    controller_user_name (to->user, job->user_id);
+    return 0;
 }
 
-/* The number of jobs. */
-static json_t *cancel_jobs (const struct request *rq, struct error *err)
+/* An int: the number of jobs. */
+static int cancel_jobs (const struct request *rq, void *answer,
+                        struct error *err)
 {
     job_info_msg_t *jobs;
-    int n = 0;
+    int *n = answer;
 
     if (slurm_load_job_user (&jobs, geteuid (), SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
@@ -305,32 +322,47 @@ static json_t *cancel_jobs (const struct request *rq, struct error *err)
                 != SLURM_SUCCESS
             && errno != ESLURM_ALREADY_DONE)
             return slurm_error (err);
-        n++;
+        ++*n;
     }
-    return json_integer (n);
+    return 0;
 }
 
-static json_t *tell_user (const struct request *rq, struct error *err)
-{
+struct slurm_user {
+    uid_t uid;
     char name[CONTROLLER_NAME];
+};
+
+static int tell_user (const struct request *rq, void *answer, struct error *err)
+{
+    struct slurm_user *user = answer;
 
     (void)err;
-    controller_user_name (name, rq->conf->slurm_user_id);
-    return json_pack ("[I, o]", (json_int_t)rq->conf->slurm_user_id,
-                      child_text (name));
+    user->uid = rq->conf->slurm_user_id;
+    controller_user_name (user->name, user->uid);
+    return 0;
 }
 
-/* From lines "NAME   = VALUE"; the first one with a name counts. */
-static json_t *tell_conf (const struct request *rq, struct error *err)
+struct controller_conf {
+    size_t n;
+    struct conf_line {
+        const char *key, *value; /* NULL: none */
+    } *line;
+};
+
+/* From lines "NAME   = VALUE". */
+static int tell_conf (const struct request *rq, void *answer, struct error *err)
 {
-    json_t *conf = xcheck (json_object ());
+    struct controller_conf *conf = answer;
     char *text = NULL, *line;
-    size_t len;
+    size_t len, lines = 0;
     FILE *fp = xcheck (open_memstream (&text, &len));
 
     (void)err;
     slurm_print_ctl_conf (fp, rq->conf);
     xcheck (fclose (fp) == 0 ? text : NULL);
+    for (char *s = text; *s; s++)
+        lines += *s == '\n';
+    conf->line = child_alloc (lines + 1, sizeof (*conf->line));
     while ((line = strsep (&text, "\n"))) {
         char *equals = strstr (line, " = ");
         const char *value = equals ? equals + 3 : NULL;
@@ -340,40 +372,46 @@ static json_t *tell_conf (const struct request *rq, struct error *err)
         while (equals > line && equals[-1] == ' ')
             equals--;
         *equals = '\0';
-        if (!json_object_get (conf, text_clean (line)))
-            json_put (conf, line,
-                      child_text (strcmp (value, "(null)") ? value : NULL));
+        conf->line[conf->n++] = (struct conf_line){
+            .key = child_text (text_clean (line)),
+            .value = child_text (strcmp (value, "(null)") ? value : NULL),
+        };
     }
-    return conf;
+    return 0;
 }
 
-static json_t *tell_partition (const struct request *rq, struct error *err)
+static int tell_partition (const struct request *rq, void *answer,
+                           struct error *err)
 {
     const partition_info_t *part = find_partition (rq, err);
-    json_t *inside = xcheck (json_array ());
-    json_t *outside = xcheck (json_array ());
+    struct controller_partition *to = answer;
     void *members;
 
     if (!part)
-        return json_null ();
+        return 0;
+    *to = (struct controller_partition){
+        .exists = true,
+        .up = part->state_up == PARTITION_UP,
+        .open = !(part->flags & PART_FLAG_ROOT_ONLY),
+        .minutes = part->max_time,
+        .inside = start_names (rq),
+        .outside = start_names (rq),
+    };
     members = xcheck (slurm_hostlist_create (part->nodes));
     for (uint32_t i = 0; i < rq->nodes->record_count; i++) {
         const char *name = rq->nodes->node_array[i].name;
 
         if (name)
-            json_add (slurm_hostlist_find (members, name) < 0 ? outside
-                                                              : inside,
-                      child_text (name));
+            put_name (slurm_hostlist_find (members, name) < 0 ? &to->outside
+                                                              : &to->inside,
+                      name);
     }
-    return json_pack ("{s:b, s:b, s:I, s:o, s:o}", "up",
-                      part->state_up == PARTITION_UP, "open",
-                      !(part->flags & PART_FLAG_ROOT_ONLY), "minutes",
-                      (json_int_t)part->max_time, "inside", inside,
-                      "outside", outside);
+    return 0;
 }
 
-/* The number of associations. */
-static json_t *tell_associations (const struct request *rq, struct error *err)
+/* An int: the number of associations. */
+static int tell_associations (const struct request *rq, void *answer,
+                              struct error *err)
 {
     slurmdb_assoc_cond_t cond = { 0 };
     uint16_t flags = 0;
@@ -387,50 +425,53 @@ static json_t *tell_associations (const struct request *rq, struct error *err)
     if (!(db = slurmdb_connection_get (&flags))
         || !(found = slurmdb_associations_get (db, &cond)))
         return slurm_error (err);
-    return json_integer (slurm_list_count (found));
+    *(int *)answer = slurm_list_count (found);
+    return 0;
 }
 
 /*
  * In the caller
  */
 
-static json_t *ask_slurmctld (const struct request *rq, struct error *err)
+static void *ask_slurmctld (const struct request *rq, struct error *err)
 {
-    json_t *v = child_call (run_request, rq, CONTROLLER_WAIT_MS, err);
+    void *answer
+        = child_call (run_request, rq, rq->size, CONTROLLER_WAIT_MS, err);
 
-    if (!v)
+    if (!answer)
         error_prefix (err, "slurmctld");
-    return v;
+    return answer;
 }
+
+#define REQUEST(type, run_, needs_, arg_)                                     \
+    (&(const struct request){ .run = run_, .size = sizeof (type),             \
+                              .needs = needs_, .arg = arg_ })
 
 /* An answer that is one number. Return it, or -1 with err. */
 static int ask_number (const struct request *rq, struct error *err)
 {
-    json_t *v = ask_slurmctld (rq, err);
-    int n = v ? (int)json_integer_value (v) : -1;
+    int *answer = ask_slurmctld (rq, err);
+    int n = answer ? *answer : -1;
 
-    json_decref (v);
+    child_free (answer);
     return n;
 }
-
-#define REQUEST(run_, needs_, arg_)                                           \
-    (&(const struct request){ .run = run_, .needs = needs_, .arg = arg_ })
 
 /* An answer that is a list of names; the result is sorted. */
 static int ask_names (struct hostlist *hl, const struct request *rq,
                       struct error *err)
 {
-    json_t *names = ask_slurmctld (rq, err);
+    struct hostlist *names = ask_slurmctld (rq, err);
 
-    *hl = (struct hostlist){ .count = json_array_size (names) };
-    hl->name = xarray (hl->count, sizeof (*hl->name));
-    for (size_t i = 0; i < hl->count; i++)
-        hl->name[i] = xstrdup (json_string_value (json_array_get (names, i)));
-    hl->count = text_unique ((const char **)hl->name, hl->count);
-    json_decref (names);
+    *hl = (struct hostlist){ 0 };
     if (!names)
-        hostlist_clear (hl);
-    return names ? 0 : -1;
+        return -1;
+    hl->name = xarray (names->count, sizeof (*hl->name));
+    for (size_t i = 0; i < names->count; i++)
+        hl->name[i] = xstrdup (names->name[i]);
+    hl->count = text_unique ((const char **)hl->name, names->count);
+    child_free (names);
+    return 0;
 }
 
 void controller_state (struct policy_node *node, uint32_t state)
@@ -454,25 +495,12 @@ void controller_state (struct policy_node *node, uint32_t state)
 
 int controller_nodes (struct controller_nodes *nodes, struct error *err)
 {
-    json_t *rows = ask_slurmctld (REQUEST (tell_nodes, NEEDS_NODES, NULL), err);
-    json_t *row;
-    size_t i;
+    struct controller_nodes *answer = ask_slurmctld (
+        REQUEST (struct controller_nodes, tell_nodes, NEEDS_NODES, NULL), err);
 
-    *nodes = (struct controller_nodes){ .rows = rows };
-    if (!rows)
-        return -1;
-    nodes->n = json_array_size (rows);
-    nodes->v = xcalloc (nodes->n, sizeof (*nodes->v));
-    json_array_foreach (rows, i, row) {
-        struct policy_node *n = &nodes->v[i];
-
-        n->name = json_string_value (json_array_get (row, 1));
-        n->reason = json_string_value (json_array_get (row, 2));
-        n->by = json_string_value (json_array_get (row, 3));
-        controller_state (n, (uint32_t)json_integer_value (
-                                 json_array_get (row, 0)));
-    }
-    return 0;
+    *nodes = answer ? *answer : (struct controller_nodes){ 0 };
+    nodes->answer = answer;
+    return answer ? 0 : -1;
 }
 
 static int change (const char *node, const char *reason, bool resume,
@@ -482,6 +510,7 @@ static int change (const char *node, const char *reason, bool resume,
         return error_input (err, "node '%s' or its Reason is not valid",
                             node);
     return ask_number (&(const struct request){ .run = change_node,
+                                                .size = sizeof (int),
                                                 .arg = node, .reason = reason,
                                                 .resume = resume }, err);
 }
@@ -500,76 +529,91 @@ int controller_resume (const char *node, const char *reason,
 int controller_idle (struct hostlist *hl, const char *partition,
                      struct error *err)
 {
-    return ask_names (hl, REQUEST (tell_idle, NEEDS_PARTITIONS | NEEDS_NODES,
-                                   partition), err);
+    return ask_names (hl,
+                      REQUEST (struct hostlist, tell_idle,
+                               NEEDS_PARTITIONS | NEEDS_NODES, partition),
+                      err);
 }
 
 int controller_drained (struct hostlist *hl, struct error *err)
 {
-    return ask_names (hl, REQUEST (tell_drained, NEEDS_NODES, NULL), err);
+    return ask_names (
+        hl, REQUEST (struct hostlist, tell_idle, NEEDS_NODES, NULL), err);
 }
 
 int controller_evicts (const char *partition, struct error *err)
 {
-    json_t *v = ask_slurmctld (
-        REQUEST (tell_evicted, NEEDS_CONF | NEEDS_PARTITIONS, partition), err);
-    int rc = v ? json_is_string (v) : -1;
+    char **other = ask_slurmctld (
+        REQUEST (char *, tell_evicted, NEEDS_CONF | NEEDS_PARTITIONS, partition),
+        err);
+    int rc = other ? *other != NULL : -1;
 
     if (rc == 1)
         error_input (err, "jobs in partition %.60s would preempt those in "
                           "%.60s: give it no higher PriorityTier", partition,
-                     json_string_value (v));
-    json_decref (v);
+                     *other);
+    child_free (other);
     return rc;
 }
 
-json_t *controller_job (const char *job, struct error *err)
+struct controller_job *controller_job (const char *job, struct error *err)
 {
-    return ask_slurmctld (REQUEST (tell_job, 0, job), err);
+    return ask_slurmctld (REQUEST (struct controller_job, tell_job, 0, job),
+                          err);
 }
 
 int controller_cancel (const char *job_name, struct error *err)
 {
-    return ask_number (REQUEST (cancel_jobs, 0, job_name), err);
+    return ask_number (REQUEST (int, cancel_jobs, 0, job_name), err);
 }
 
 int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
                      struct error *err)
 {
-    json_t *v = ask_slurmctld (REQUEST (tell_user, NEEDS_CONF, NULL), err);
+    struct slurm_user *user = ask_slurmctld (
+        REQUEST (struct slurm_user, tell_user, NEEDS_CONF, NULL), err);
 
-    if (!v)
+    if (!user)
         return -1;
-    *uid = (uid_t)json_integer_value (json_array_get (v, 0));
-    snprintf (name, CONTROLLER_NAME, "%s",
-              json_string_value (json_array_get (v, 1)));
-    json_decref (v);
+    *uid = user->uid;
+    strcpy (name, user->name);
+    child_free (user);
     return 0;
 }
 
-json_t *controller_conf (struct error *err)
-{
-    return ask_slurmctld (REQUEST (tell_conf, NEEDS_CONF, NULL), err);
-}
-
-const char *controller_value (const json_t *conf, const char *key)
-{
-    const char *value = json_text (conf, key);
-    char first[64];
-
-    snprintf (first, sizeof (first), "%s[0]", key);
-    return *value ? value : json_text (conf, first);
-}
-
-json_t *controller_partition (const char *name, struct error *err)
+struct controller_conf *controller_conf (struct error *err)
 {
     return ask_slurmctld (
-        REQUEST (tell_partition, NEEDS_PARTITIONS | NEEDS_NODES, name), err);
+        REQUEST (struct controller_conf, tell_conf, NEEDS_CONF, NULL), err);
+}
+
+const char *controller_value (const struct controller_conf *conf,
+                              const char *key)
+{
+    size_t len = strlen (key);
+
+    for (size_t i = 0; conf && i < conf->n; i++) {
+        const struct conf_line *l = &conf->line[i];
+
+        if (!strncmp (l->key, key, len)
+            && (!l->key[len] || !strcmp (l->key + len, "[0]")))
+            return l->value ? l->value : "";
+    }
+    return "";
+}
+
+struct controller_partition *controller_partition (const char *name,
+                                                   struct error *err)
+{
+    return ask_slurmctld (REQUEST (struct controller_partition, tell_partition,
+                                   NEEDS_PARTITIONS | NEEDS_NODES, name),
+                          err);
 }
 
 int controller_associated (const char *user, struct error *err)
 {
-    int n = ask_number (REQUEST (tell_associations, NEEDS_CONF, user), err);
+    int n = ask_number (REQUEST (int, tell_associations, NEEDS_CONF, user),
+                        err);
 
     return n < 0 ? -1 : n > 0;
 }

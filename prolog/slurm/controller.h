@@ -5,8 +5,8 @@
  * Slurm's C library waits for an answer for MessageTimeout or longer, prints,
  * and ends its process if slurm.conf cannot be read. So each call is made in a
  * child process (prolog/slurm/child.h), which reads slurm.conf again and is
- * ended after CONTROLLER_WAIT_MS. Functions return 0, a number or JSON that the
- * caller owns, or -1 or NULL with err: an ERROR_WORLD that begins with
+ * ended after CONTROLLER_WAIT_MS. Functions return 0, a number or an answer that
+ * child_free releases, or -1 or NULL with err: an ERROR_WORLD that begins with
  * "slurmctld: ". After an error, a drain or resume may still have been applied;
  * the next reading of the nodes shows it.
  *
@@ -19,13 +19,12 @@
 #ifndef PROLOG_CONTROLLER_H
 #define PROLOG_CONTROLLER_H
 
-#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <sys/types.h>
 
 #include "prolog/policy/policy.h"
+#include "prolog/slurm/child.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -43,7 +42,7 @@ enum {
 struct controller_nodes {
     struct policy_node *v;
     size_t n;
-    json_t *rows; /* holds the strings */
+    void *answer; /* has them */
 };
 
 /* All nodes, including hidden ones, without those configured as FUTURE. */
@@ -51,8 +50,7 @@ int controller_nodes (struct controller_nodes *nodes, struct error *err);
 
 static inline void controller_nodes_clear (struct controller_nodes *nodes)
 {
-    free (nodes->v);
-    json_decref (nodes->rows);
+    child_free (nodes->answer);
     *nodes = (struct controller_nodes){ 0 };
 }
 
@@ -96,12 +94,18 @@ int controller_idle (struct hostlist *hl, const char *partition,
  */
 int controller_evicts (const char *partition, struct error *err);
 
-/* A job, by its id or as "12_3", a task of an array: {id, uid, user (its name, or
- * the number), state (pending, starting, running, suspended or ended), count (of
- * its nodes), nodes, het, comment}; nodes and comment may be null. null if Slurm
- * has no such job, or does not show it to this user.
+/* A job, by its id or as "12_3", a task of an array. id 0: Slurm has no such job,
+ * or does not show it to this user.
  */
-json_t *controller_job (const char *job, struct error *err);
+struct controller_job {
+    uint32_t id, uid;
+    char user[CONTROLLER_NAME]; /* the name, or the number */
+    const char *state; /* pending, starting, running, suspended, ended */
+    uint32_t count;             /* of its nodes */
+    const char *nodes, *comment; /* may be NULL */
+    bool het;
+};
+struct controller_job *controller_job (const char *job, struct error *err);
 
 /* Cancel our user's jobs of that name. Return how many. */
 int controller_cancel (const char *job_name, struct error *err);
@@ -120,22 +124,24 @@ int controller_drained (struct hostlist *hl, struct error *err);
 int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
                      struct error *err);
 
-/* The configuration of slurmctld, {name: value or null}, as `scontrol show
- * config` prints it.
- */
-json_t *controller_conf (struct error *err);
+/* The configuration of slurmctld, as `scontrol show config` prints it. */
+struct controller_conf *controller_conf (struct error *err);
 
-/* A value of it, "" if there is none; of a key that has several since some
- * release ("Prolog[0]"), the first. Borrowed.
+/* A value of it (NULL: of none), "" if there is none; of a key that has several
+ * since some release ("Prolog[0]"), the first. Borrowed.
  */
-const char *controller_value (const json_t *conf, const char *key);
+const char *controller_value (const struct controller_conf *conf,
+                              const char *key);
 
-/* The properties of a partition that audits depend on: {up, open (to users
- * other than root and SlurmUser), minutes (time limit of a job; UINT32_MAX:
- * none), inside, outside (names of the nodes that are in it, or not)}. null if
- * there is no such partition.
- */
-json_t *controller_partition (const char *name, struct error *err);
+/* The properties of a partition that audits depend on. */
+struct controller_partition {
+    bool exists, up;
+    bool open;        /* to users other than root and SlurmUser */
+    uint32_t minutes; /* time limit of a job; UINT32_MAX: none */
+    struct hostlist inside, outside; /* nodes that are in it, or not */
+};
+struct controller_partition *controller_partition (const char *name,
+                                                   struct error *err);
 
 /* Whether slurmdbd has an association of that user with this cluster. */
 int controller_associated (const char *user, struct error *err);

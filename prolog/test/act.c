@@ -104,11 +104,11 @@ int controller_user (uid_t *uid, char name[CONTROLLER_NAME], struct error *e)
 int controller_nodes (struct controller_nodes *n, struct error *e)
 {
     static struct made_node shown[HOSTS];
+    static struct policy_node node[HOSTS];
 
     if (ask (e) < 0)
         return -1;
-    n->n = HOSTS;
-    n->v = calloc (HOSTS, sizeof (*n->v));
+    *n = (struct controller_nodes){ .v = node, .n = HOSTS };
     memcpy (shown, made->node, sizeof (shown));
     for (size_t i = 0; i < HOSTS; i++) {
         const struct made_node *m = &shown[i];

@@ -18,45 +18,66 @@ enum { LONG_MS = 60000, MUCH = 3 << 20, LINES = 1 << 17 };
 
 static struct error err;
 
-static json_t *words (const void *arg, struct error *e)
+struct said {
+    char *text[3];
+    int number;
+};
+
+static int words (const void *arg, void *answer, struct error *e)
 {
     (void)e;
-    return json_pack ("[o, o, o, I]", child_text (arg), child_text (""),
-                      child_text ("d\xe9j\xe0 vu"), (json_int_t)42);
+    *(struct said *)answer = (struct said){
+        { child_text (arg), child_text (""), child_text ("d\xe9j\xe0 vu") }, 42,
+    };
+    return 0;
 }
 
-static json_t *much (const void *arg, struct error *e)
+static int much (const void *arg, void *answer, struct error *e)
 {
-    char *text = malloc (MUCH);
+    struct said *said = answer;
 
     (void)arg;
     (void)e;
-    memset (text, 'x', MUCH);
-    return json_stringn (text, MUCH);
+    said->text[0] = child_alloc (MUCH, 1);
+    said->number = said->text[0][MUCH - 1];
+    memset (said->text[0], 'x', MUCH - 1);
+    return 0;
 }
 
-static json_t *nothing (const void *arg, struct error *e)
+static int too_much (const void *arg, void *answer, struct error *e)
 {
     (void)arg;
+    (void)answer;
     (void)e;
-    return json_null ();
+    child_alloc (CHILD_OUT_MAX / MUCH - 1, MUCH);
+    child_alloc (2, MUCH);
+    return 0;
 }
 
-static json_t *bad_input (const void *arg, struct error *e)
+static int nothing (const void *arg, void *answer, struct error *e)
 {
-    error_input (e, "bad %s", (const char *)arg);
-    return NULL;
+    (void)arg;
+    (void)answer;
+    (void)e;
+    return 0;
 }
 
-static json_t *bad_world (const void *arg, struct error *e)
+static int bad_input (const void *arg, void *answer, struct error *e)
 {
-    error_world (e, "no %s", (const char *)arg);
-    return NULL;
+    (void)answer;
+    return error_input (e, "bad %s", (const char *)arg);
+}
+
+static int bad_world (const void *arg, void *answer, struct error *e)
+{
+    (void)answer;
+    return error_world (e, "no %s", (const char *)arg);
 }
 
 /* As Slurm's library where it finds no slurm.conf. */
-static json_t *fatal (const void *arg, struct error *e)
+static int fatal (const void *arg, void *answer, struct error *e)
 {
+    (void)answer;
     (void)e;
     for (int i = 0; i < LINES; i++)
         fputs ("chatter\n", stderr);
@@ -64,38 +85,41 @@ static json_t *fatal (const void *arg, struct error *e)
     exit (1);
 }
 
-static json_t *quits (const void *arg, struct error *e)
+static int quits (const void *arg, void *answer, struct error *e)
 {
     (void)arg;
+    (void)answer;
     (void)e;
     _exit (7);
 }
 
-static json_t *crashes (const void *arg, struct error *e)
+static int crashes (const void *arg, void *answer, struct error *e)
 {
     (void)arg;
+    (void)answer;
     (void)e;
     raise (SIGKILL);
-    return NULL;
+    return 0;
 }
 
-static json_t *hangs (const void *arg, struct error *e)
+static int hangs (const void *arg, void *answer, struct error *e)
 {
     (void)arg;
+    (void)answer;
     (void)e;
     fprintf (stderr, "retrying\n");
     signal (SIGTERM, SIG_IGN);
     do
         ahead (LONG_MS / 1000); /* it is not waited for */
     while (usleep (100000) == 0);
-    return NULL;
+    return 0;
 }
 
 /* Says its open files, and what of SIGPIPE and SIGTERM is not as it was. */
-static json_t *surroundings (const void *arg, struct error *e)
+static int surroundings (const void *arg, void *answer, struct error *e)
 {
     struct sigaction pipe, term;
-    char text[1024] = "";
+    char *text = child_alloc (1024, 1);
     sigset_t mask;
 
     (void)e;
@@ -108,7 +132,8 @@ static json_t *surroundings (const void *arg, struct error *e)
     sigprocmask (SIG_SETMASK, NULL, &mask);
     sprintf (text + strlen (text), "%d %d %d", pipe.sa_handler == SIG_DFL,
              term.sa_handler == SIG_DFL, sigismember (&mask, SIGTERM));
-    return json_string (text);
+    ((struct said *)answer)->text[0] = text;
+    return 0;
 }
 
 static const struct {
@@ -123,13 +148,15 @@ static const struct {
       "fatal: file?" },
     { "it ends without a word", quits, ERROR_WORLD, "ended with status 7" },
     { "it is killed", crashes, ERROR_WORLD, "ended by signal 9" },
+    { "its answer is too large", too_much, ERROR_WORLD,
+      "its result has more than 268435456 bytes" },
     { "it hangs", hangs, ERROR_WORLD, "no answer in 60 s: retrying" },
 };
 
 static void test_failures (void)
 {
     for (size_t i = 0; i < sizeof (failures) / sizeof (failures[0]); i++) {
-        ok (!child_call (failures[i].fn, "file", LONG_MS, &err)
+        ok (child_try (failures[i].fn, "file", LONG_MS, &err) < 0
                 && err.fault == failures[i].fault
                 && !strcmp (err.text, failures[i].text),
             "%s: %s", failures[i].what, err.text);
@@ -146,7 +173,7 @@ static void handler (int sig)
 static void test_surroundings (void)
 {
     sigset_t block, old;
-    json_t *out;
+    struct said *out;
     int fd = open ("/dev/null", O_RDONLY);
 
     signal (SIGPIPE, SIG_IGN);
@@ -154,11 +181,11 @@ static void test_surroundings (void)
     sigemptyset (&block);
     sigaddset (&block, SIGTERM);
     sigprocmask (SIG_BLOCK, &block, &old);
-    out = child_call (surroundings, NULL, LONG_MS, &err);
+    out = child_call (surroundings, NULL, sizeof (*out), LONG_MS, &err);
     ok (out != NULL, "a call with a file open and signals blocked");
-    ok (out && !strcmp (json_string_value (out), "0 1 2 1 1 0"),
-        "it has neither: %s", json_string_value (out));
-    json_decref (out);
+    ok (out && !strcmp (out->text[0], "0 1 2 1 1 0"), "it has neither: %s",
+        out ? out->text[0] : err.text);
+    child_free (out);
     sigprocmask (SIG_SETMASK, &old, NULL);
     signal (SIGTERM, SIG_DFL);
     signal (SIGPIPE, SIG_DFL);
@@ -169,25 +196,24 @@ int main (void)
 {
     char clock[] = "/tmp/pmm-child.XXXXXX";
     int fd = mkstemp (clock);
-    json_t *out;
+    struct said *out;
 
     if (fd < 0)
         return 1;
     close (fd);
     ahead_open (clock);
-    out = child_call (words, "a word", LONG_MS, &err);
-    ok (out && !strcmp (json_string_value (json_array_get (out, 0)), "a word")
-            && json_is_null (json_array_get (out, 1))
-            && json_integer_value (json_array_get (out, 3)) == 42,
+    out = child_call (words, "a word", sizeof (*out), LONG_MS, &err);
+    ok (out && !strcmp (out->text[0], "a word") && !out->text[1]
+            && out->number == 42,
         "strings and a number");
-    ok (out && !strcmp (json_string_value (json_array_get (out, 2)),
-                        "d?j? vu"), "one that is not UTF-8");
-    json_decref (out);
-    out = child_call (nothing, NULL, LONG_MS, &err);
-    ok (json_is_null (out), "no answer is one, too");
-    out = child_call (much, NULL, LONG_MS, &err);
-    ok (json_string_length (out) == MUCH, "more than a pipe holds");
-    json_decref (out);
+    ok (out && !strcmp (out->text[2], "d?j? vu"), "one that is not UTF-8");
+    child_free (out);
+    ok (child_try (nothing, NULL, LONG_MS, &err) == 0,
+        "no answer is one, too");
+    out = child_call (much, NULL, sizeof (*out), LONG_MS, &err);
+    ok (out && strlen (out->text[0]) == MUCH - 1 && out->number == 0,
+        "more than a pipe holds, which was zero");
+    child_free (out);
     test_failures ();
     test_surroundings ();
     unlink (clock);

@@ -81,9 +81,12 @@ int controller_user (uid_t *uid, char name[CONTROLLER_NAME], struct error *e)
 
 int controller_nodes (struct controller_nodes *n, struct error *e)
 {
+    static struct policy_node *node;
+
     (void)e;
-    *n = (struct controller_nodes){ .n = nidle };
-    n->v = calloc (nidle, sizeof (*n->v));
+    free (node);
+    node = calloc (nidle, sizeof (*node));
+    *n = (struct controller_nodes){ .v = node, .n = nidle };
     for (size_t i = 0; i < nidle; i++)
         n->v[i].name = idle[i];
     return 0;

@@ -43,48 +43,35 @@ static const struct {
 } findings[] = {
 #define HOST FINDING_HOST_END
 #define SINCE BASIS_BASELINE
-    { "clean", { VERDICT_OK, HOST, SINCE, 0, 0, NAN, NULL, 0 } },
-    { "fail", { VERDICT_FAIL, HOST, SINCE, 412, 20, 131, NULL, 0 } },
-    { "worse", { VERDICT_FAIL, HOST, SINCE, 900, 20, 131, NULL, 0 } },
-    { "bare", { VERDICT_FAIL, HOST, SINCE, 412, 20, NAN, NULL, 0 } },
-    { "nan", { VERDICT_FAIL, HOST, SINCE, NAN, 20, 131, NULL, 0 } },
-    { "warn", { VERDICT_WARN, HOST, SINCE, 212, 20, 131, NULL, 0 } },
-    { "unknown", { VERDICT_UNKNOWN, HOST, SINCE, 412, 20, 131, NULL, 0 } },
-    { "static", { VERDICT_WARN, HOST, BASIS_CLASS, 412, 20, 131, NULL, 0 } },
-    { "slight", { VERDICT_WARN, HOST, BASIS_CLASS, 350, 20, 131, NULL, 0 } },
-    { "loss", { VERDICT_FAIL, HOST, BASIS_LOSS, NAN, NAN, 131, NULL, 0 } },
-    { "fewloss", { VERDICT_WARN, HOST, BASIS_LOSS, NAN, NAN, 131, NULL, 0 } },
-    { "delay", { VERDICT_FAIL, HOST, BASIS_SLOW, NAN, NAN, 131, NULL, 0 } },
-    { "cable",
-      { VERDICT_FAIL, FINDING_SWITCH_LINK, SINCE, 900, 20, 131, NULL, 0 } },
-    { "lesscable",
-      { VERDICT_WARN, FINDING_SWITCH_LINK, SINCE, 200, 20, 131, NULL, 0 } },
-    { "oddcable",
-      { VERDICT_WARN, FINDING_SWITCH_LINK, BASIS_CLASS, 400, 20, 131, NULL,
-        0 } },
-    { "software",
-      { VERDICT_WARN, FINDING_NODE, SINCE, 900, 20, NAN, NULL, 0 } },
-    { "switch",
-      { VERDICT_UNKNOWN, FINDING_SWITCH, SINCE, 900, 20, 131, NULL, 0 } },
-    { "lessswitch",
-      { VERDICT_FAIL, FINDING_SWITCH, SINCE, 500, 20, 131, NULL, 0 } },
-    { "oddswitch",
-      { VERDICT_WARN, FINDING_SWITCH, BASIS_CLASS, 900, 20, 131, NULL, 0 } },
-    { "route",
-      { VERDICT_UNKNOWN, FINDING_ROUTE, SINCE, 900, 20, 131, NULL, 0 } },
-#define LESS NAN, NAN, NAN, NULL, 0, 98e9, 197e9
-    { "less", { VERDICT_FAIL, HOST, BASIS_RATE, LESS } },
-    { "bitless", { VERDICT_WARN, HOST, BASIS_RATE, LESS } },
-    { "maybeless", { VERDICT_UNKNOWN, HOST, BASIS_RATE, LESS } },
-    { "oddless", { VERDICT_FAIL, HOST, BASIS_RATE, NAN, NAN, NAN, NULL, 0, NAN,
-                   NAN } },
-    { "slowandless", { VERDICT_FAIL, HOST, SINCE, 412, 20, 131, NULL, 0, 98e9,
-                       197e9 } },
-    { "bitslowandless", { VERDICT_FAIL, HOST, BASIS_CLASS, 120, 9, 131, NULL, 0,
-                          98e9, 197e9 } },
-    { "nodeless", { VERDICT_FAIL, FINDING_NODE, SINCE, 200, 9, 131, NULL, 0,
-                    98e9, 197e9 } },
-    { "swless", { VERDICT_FAIL, FINDING_SWITCH, BASIS_RATE, LESS } },
+    { "clean", FOUND (VERDICT_OK, HOST, SINCE, 0, 0, NAN) },
+    { "fail", FOUND (VERDICT_FAIL, HOST, SINCE, 412, 20, 131) },
+    { "worse", FOUND (VERDICT_FAIL, HOST, SINCE, 900, 20, 131) },
+    { "bare", FOUND (VERDICT_FAIL, HOST, SINCE, 412, 20, NAN) },
+    { "nan", FOUND (VERDICT_FAIL, HOST, SINCE, NAN, 20, 131) },
+    { "warn", FOUND (VERDICT_WARN, HOST, SINCE, 212, 20, 131) },
+    { "unknown", FOUND (VERDICT_UNKNOWN, HOST, SINCE, 412, 20, 131) },
+    { "static", FOUND (VERDICT_WARN, HOST, BASIS_CLASS, 412, 20, 131) },
+    { "slight", FOUND (VERDICT_WARN, HOST, BASIS_CLASS, 350, 20, 131) },
+    { "loss", FOUND (VERDICT_FAIL, HOST, BASIS_LOSS, NAN, NAN, 131) },
+    { "fewloss", FOUND (VERDICT_WARN, HOST, BASIS_LOSS, NAN, NAN, 131) },
+    { "delay", FOUND (VERDICT_FAIL, HOST, BASIS_SLOW, NAN, NAN, 131) },
+    { "cable", FOUND (VERDICT_FAIL, FINDING_SWITCH_LINK, SINCE, 900, 20, 131) },
+    { "lesscable", FOUND (VERDICT_WARN, FINDING_SWITCH_LINK, SINCE, 200, 20, 131) },
+    { "oddcable", FOUND (VERDICT_WARN, FINDING_SWITCH_LINK, BASIS_CLASS, 400, 20, 131) },
+    { "software", FOUND (VERDICT_WARN, FINDING_NODE, SINCE, 900, 20, NAN) },
+    { "switch", FOUND (VERDICT_UNKNOWN, FINDING_SWITCH, SINCE, 900, 20, 131) },
+    { "lessswitch", FOUND (VERDICT_FAIL, FINDING_SWITCH, SINCE, 500, 20, 131) },
+    { "oddswitch", FOUND (VERDICT_WARN, FINDING_SWITCH, BASIS_CLASS, 900, 20, 131) },
+    { "route", FOUND (VERDICT_UNKNOWN, FINDING_ROUTE, SINCE, 900, 20, 131) },
+#define LESS NAN, NAN, NAN, 98e9, 197e9
+    { "less", FOUND_RATE (VERDICT_FAIL, HOST, BASIS_RATE, LESS) },
+    { "bitless", FOUND_RATE (VERDICT_WARN, HOST, BASIS_RATE, LESS) },
+    { "maybeless", FOUND_RATE (VERDICT_UNKNOWN, HOST, BASIS_RATE, LESS) },
+    { "oddless", FOUND (VERDICT_FAIL, HOST, BASIS_RATE, NAN, NAN, NAN) },
+    { "slowandless", FOUND_RATE (VERDICT_FAIL, HOST, SINCE, 412, 20, 131, 98e9, 197e9) },
+    { "bitslowandless", FOUND_RATE (VERDICT_FAIL, HOST, BASIS_CLASS, 120, 9, 131, 98e9, 197e9) },
+    { "nodeless", FOUND_RATE (VERDICT_FAIL, FINDING_NODE, SINCE, 200, 9, 131, 98e9, 197e9) },
+    { "swless", FOUND_RATE (VERDICT_FAIL, FINDING_SWITCH, BASIS_RATE, LESS) },
 #undef LESS
 #undef HOST
 #undef SINCE
@@ -1048,7 +1035,7 @@ static void test_bounds (void)
     for (size_t k = 0; k < w->in.naudits; k++) {
         w->suspect[k][0][0].link = longname;
         w->suspect[k][0][0].port = longname;
-        w->finding[k][0].excess_ns = w->finding[k][0].expected_ns = 1e300;
+        w->finding[k][0].x.excess_ns = w->finding[k][0].x.expected_ns = 1e300;
         w->audit[k].id = UINT64_MAX - 1 + k;
     }
     policy_decide (&d, &w->in, &w->cfg);

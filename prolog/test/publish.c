@@ -132,14 +132,15 @@ static const char *metrics (const char *name, const char *label)
 static void test_coverage (void)
 {
     static const struct {
-        const char *nodes, *cables, *share;
+        size_t n;
+        const char *node[4], *cables, *share;
     } tab[] = {
-        { "[]", "0", "" },
-        { "[\"h0001\"]", "0", "" },
-        { "[\"h0001\", \"h0004\", \"of-ethernet\"]", "0", "" },
-        { "[\"h0001\", \"h0002\"]", "2", "1" },
-        { "[\"h0005\", \"h0006\"]", "2", "0" },
-        { "[\"h0001\", \"h0002\", \"h0005\", \"h0006\"]", "8", "0.5" },
+        { 0, { NULL }, "0", "" },
+        { 1, { "h0001" }, "0", "" },
+        { 3, { "h0001", "h0004", "of-ethernet" }, "0", "" },
+        { 2, { "h0001", "h0002" }, "2", "1" },
+        { 2, { "h0005", "h0006" }, "2", "0" },
+        { 4, { "h0001", "h0002", "h0005", "h0006" }, "8", "0.5" },
     };
     const struct fabric *f = service.fabric;
 
@@ -147,21 +148,20 @@ static void test_coverage (void)
     when = (int64_t)time (NULL) - 60;
     record (false, "", "");
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
-        json_t *nodes = json_loads (tab[i].nodes, 0, NULL);
+        const struct hostlist nodes = { (char **)tab[i].node, tab[i].n };
         const char *share;
         char cables[8];
         size_t n = 0;
 
-        ok (service_reach (&service, nodes, &err) == 0
+        ok (service_reach (&service, &nodes, &err) == 0
                 && duty_metrics (&service, &err) == 0,
-            "Slurm has %s", tab[i].nodes);
+            "Slurm has %zu nodes", tab[i].n);
         for (size_t k = 0; k < f->nlinks; k++)
             n += service.reach[k];
         sprintf (cables, "%zu", n);
         share = metrics ("pmm_coverage_ratio", "");
         ok (!strcmp (cables, tab[i].cables) && !strcmp (share, tab[i].share),
             "... of %s cables, measured: %s", cables, share);
-        json_decref (nodes);
     }
 }
 
@@ -233,7 +233,8 @@ static void test_metrics (void)
           .cause = "confirmed" },
     };
     const struct fabric *f = service.fabric;
-    json_t *nodes = json_pack ("[s, s]", "h0001", "h0002");
+    char *node[] = { "h0001", "h0002" };
+    const struct hostlist nodes = { node, 2 };
     uint32_t leaf = f->port[fabric_far_port (f, f->endpoint[0].port)].node;
 
     for (size_t i = 0; i < 3; i++) {
@@ -264,10 +265,9 @@ static void test_metrics (void)
     for (size_t i = 0; i < 3; i++)
         told_trouble (&service.told, (const char *const[]){ "a", "b", "c" }[i],
                          "it fails");
-    ok (service_reach (&service, nodes, &err) == 0
+    ok (service_reach (&service, &nodes, &err) == 0
             && duty_metrics (&service, &err) == 0,
         "metrics");
-    json_decref (nodes);
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         const char *values = metrics (tab[i].name, tab[i].label);
 

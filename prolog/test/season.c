@@ -196,10 +196,11 @@ int controller_user (uid_t *uid, char name[CONTROLLER_NAME], struct error *err)
 
 int controller_nodes (struct controller_nodes *n, struct error *err)
 {
+    static struct policy_node node[SEASON_HOSTS];
+
     (void)err;
-    *n = (struct controller_nodes){ .n = SEASON_HOSTS };
-    n->v = xarray (n->n, sizeof (*n->v));
-    memcpy (n->v, acting->node, n->n * sizeof (*n->v));
+    *n = (struct controller_nodes){ .v = node, .n = SEASON_HOSTS };
+    memcpy (node, acting->node, sizeof (node));
     return 0;
 }
 

@@ -158,7 +158,7 @@ static void test_healthy (void)
         struct policy_finding f = found_fail;
         char names[256];
 
-        f.level = levels[rng_below (&rng, 3)];
+        f.x.level = levels[rng_below (&rng, 3)];
         some_hosts (&rng, 1, 100, names, sizeof (names));
         if (k % 10 == 0) {
             audit (w, time, f, names);
@@ -239,7 +239,7 @@ static void test_common_cause (void)
     struct decisions d;
     struct policy_finding cable = found_fail;
 
-    cable.kind = FINDING_SWITCH_LINK;
+    cable.x.kind = FINDING_SWITCH_LINK;
     for (size_t k = 0; k < 50; k++) {
         int64_t time = (int64_t)k * 11 * MINUTE;
 
@@ -270,7 +270,7 @@ static void test_lone (void)
     struct deeds deeds = { { 0 } };
     struct policy_finding cable = found_fail;
 
-    cable.kind = FINDING_SWITCH_LINK;
+    cable.x.kind = FINDING_SWITCH_LINK;
     world_set (w, "MaxDrainShare", "5");
     for (size_t k = 0; k < 120; k++) {
         int64_t time = (int64_t)k * 11 * MINUTE;
@@ -413,14 +413,14 @@ static struct policy_finding random_finding (struct rng *rng, bool well)
     };
     struct policy_finding f = found_fail;
 
-    f.level = levels[rng_below (rng, 7)];
+    f.x.level = levels[rng_below (rng, 7)];
     if (well && rng_below (rng, 8))
-        f.level = VERDICT_OK;
+        f.x.level = VERDICT_OK;
     if (rng_below (rng, 16) == 0)
-        f.kind = (enum finding_kind)rng_below (rng, FINDING_KINDS);
+        f.x.kind = (enum finding_kind)rng_below (rng, FINDING_KINDS);
     if (rng_below (rng, 4) == 0)
-        f.basis = (enum finding_basis)rng_below (rng, BASIS_LOSS + 1);
-    f.excess_ns = 350 + 100 * (double)rng_below (rng, 3);
+        f.x.basis = (enum finding_basis)rng_below (rng, BASIS_LOSS + 1);
+    f.x.excess_ns = 350 + 100 * (double)rng_below (rng, 3);
     return f;
 }
 
@@ -557,7 +557,7 @@ static void add_unknown (struct world *w, struct rng *rng)
         struct policy_finding f = found_unknown;
         size_t k = rng_below (rng, old);
 
-        f.kind = kinds[rng_below (rng, 4)];
+        f.x.kind = kinds[rng_below (rng, 4)];
         w->in.naudits = k + 1; /* to add to an old one */
         world_find (w, f, random_link (rng));
         w->in.naudits = old;
@@ -574,8 +574,8 @@ static void add_software (struct world *w, struct rng *rng)
         struct policy_finding f = found_fail;
         size_t k = rng_below (rng, old);
 
-        f.kind = FINDING_NODE;
-        f.level = VERDICT_WARN;
+        f.x.kind = FINDING_NODE;
+        f.x.level = VERDICT_WARN;
         w->in.naudits = k + 1; /* to add to an old one */
         world_find (w, f, random_link (rng));
         w->in.naudits = old;
@@ -611,8 +611,8 @@ static bool blames (const struct policy_finding *f, const char *host)
 
     for (size_t j = 0; j < f->nsuspects; j++)
         found = found || !strcmp (f->suspect[j].host, host);
-    return found && f->kind <= FINDING_SWITCH_LINK
-           && (f->level == VERDICT_FAIL || f->basis == BASIS_CLASS);
+    return found && f->x.kind <= FINDING_SWITCH_LINK
+           && (f->x.level == VERDICT_FAIL || f->x.basis == BASIS_CLASS);
 }
 
 /* Whether no link of another host is in both. */
@@ -676,7 +676,7 @@ static size_t clean_audits (const struct world *w)
         bool found = false;
 
         for (size_t k = 0; k < a->nfindings; k++)
-            found = found || a->finding[k].level == VERDICT_OK;
+            found = found || a->finding[k].x.level == VERDICT_OK;
         n += found && a->complete && !a->user && a->time <= w->in.now;
     }
     return n;

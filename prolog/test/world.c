@@ -7,21 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct policy_finding found_fail = {
-    VERDICT_FAIL, FINDING_HOST_END, BASIS_BASELINE, 412, 20, 131, NULL, 0,
-};
+const struct policy_finding found_fail
+    = FOUND (VERDICT_FAIL, FINDING_HOST_END, BASIS_BASELINE, 412, 20, 131);
 
-const struct policy_finding found_clean = {
-    VERDICT_OK, FINDING_HOST_END, BASIS_BASELINE, 0, 0, NAN, NULL, 0,
-};
+const struct policy_finding found_clean
+    = FOUND (VERDICT_OK, FINDING_HOST_END, BASIS_BASELINE, 0, 0, NAN);
 
-const struct policy_finding found_unknown = {
-    VERDICT_UNKNOWN, FINDING_HOST_END, BASIS_BASELINE, 412, 20, 131, NULL, 0,
-};
+const struct policy_finding found_unknown
+    = FOUND (VERDICT_UNKNOWN, FINDING_HOST_END, BASIS_BASELINE, 412, 20, 131);
 
-const struct policy_finding found_switch = {
-    VERDICT_UNKNOWN, FINDING_SWITCH, BASIS_BASELINE, 1000, 20, 131, NULL, 0,
-};
+const struct policy_finding found_switch
+    = FOUND (VERDICT_UNKNOWN, FINDING_SWITCH, BASIS_BASELINE, 1000, 20, 131);
 
 const char *word (const char *s, size_t len)
 {

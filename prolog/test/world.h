@@ -55,6 +55,16 @@ struct policy_audit *world_audit (struct world *w, uint64_t id, int64_t time);
 /* Add to the newest audit a finding whose suspects are "h1", "h1/2,h3", ... */
 void world_find (struct world *w, struct policy_finding f,
                  const char *suspects);
+/* Without suspects. */
+#define FOUND_RATE_(level_, kind_, basis_, excess, error, expected, bits, of) \
+    {                                                                         \
+        .x = { .level = level_, .kind = kind_, .basis = basis_,               \
+               .excess_ns = excess, .stderr_ns = error,                       \
+               .expected_ns = expected, .rate_bits = bits,                    \
+               .rate_expected_bits = of }                                     \
+    }
+#define FOUND_RATE(...) FOUND_RATE_ (__VA_ARGS__)
+#define FOUND(...) FOUND_RATE (__VA_ARGS__, NAN, NAN)
 extern const struct policy_finding found_fail, found_clean, found_unknown,
     found_switch;
 
