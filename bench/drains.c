@@ -385,15 +385,14 @@ static bool count_drains (const struct trial *t, const struct decisions *d,
 /* The idle hosts that the sweep chooses because a cable is doubted; 0: none. */
 static size_t draw_sweep (struct trial *t, const char **host)
 {
-    struct service service = { .ledger = t->ledger, .fabric = t->f,
-                               .site = t->site };
+    const struct service service = { .fabric = t->f, .site = t->site };
     int64_t now = t->now + APART_S;
     struct sweep_input in = { .now = now, .every_s = now, .hosts = SWEEP_HOSTS,
                               .seed = rng_next (&t->truth.rng) };
     const char **idle = xcalloc (t->f->nhosts, sizeof (*idle));
     struct sweep_plan plan;
     struct error err;
-    int64_t *ages = need (service_ages (&service, now, &err), &err);
+    int64_t *ages = need (service_ages (&service, t->ledger, now, &err), &err);
     size_t n = 0;
     bool doubted = false;
 
@@ -424,12 +423,11 @@ static size_t draw_sweep (struct trial *t, const char **host)
 /* Note which cables staff are told of. */
 static void note_told (struct trial *t)
 {
-    struct service service = { .ledger = t->ledger, .fabric = t->f,
-                               .site = t->site };
+    const struct service service = { .fabric = t->f, .site = t->site };
     struct error err;
     struct notices list;
 
-    if (service_cables (&service, false, t->now, &list, &err) < 0)
+    if (service_cables (&service, t->ledger, false, t->now, &list, &err) < 0)
         need (NULL, &err);
     for (size_t i = 0; i < list.n; i++) {
         bool right = t->cable && !strcmp (list.v[i].link, t->cable);

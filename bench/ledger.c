@@ -258,17 +258,17 @@ static void metrics (struct ledger *ledger, void begin (void))
     char path[] = "/tmp/bench-metrics.XXXXXX";
     int fd = mkstemp (path);
     struct service service = {
-        .ledger = ledger,
         .fabric = site.truth.f,
         .node_of = xcalloc (site.truth.f->nendpoints, sizeof (char *)),
         .site = { .metrics = path, .snapshot = site.fabric },
     };
+    struct service_state state = { 0 };
     struct error err;
 
     for (size_t i = 0; i < site.truth.f->nendpoints; i++)
         service.node_of[i] = site.truth.f->endpoint[i].name;
     begin ();
-    if (duty_metrics (&service, &err) < 0)
+    if (duty_metrics (&service, ledger, &state, &err) < 0)
         die (&err);
     close (fd);
     unlink (path);

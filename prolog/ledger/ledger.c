@@ -157,7 +157,7 @@ static void record_hosts (struct recorded_audit *r, char **host, size_t n,
     for (size_t i = 0; i < n && !r->l->failed; i++) {
         db_do (r->l,
                "UPDATE member SET answered = ?3 WHERE audit = ?1 AND host ="
-               " (SELECT id FROM name WHERE text = ?2)",
+               " " DB_NAMED ("?2"),
                INT (r->audit), NAME (host[i]), INT (answered));
         if (sqlite3_changes (r->l->db) == 0)
             db_refuse (r->l, EPERM, "audit %jd was not begun for host %.63s",
@@ -485,7 +485,7 @@ int64_t ledger_record (struct ledger *l, int64_t time, const struct pathset *ps,
                " nullif (?4, ''), nullif (?5, ''), nullif (?6, -1),"
                " nullif (?7, -1) FROM member m WHERE m.audit = ?1"
                " AND m.answered = 1"
-               " AND m.host = (SELECT id FROM name WHERE text = ?2)",
+               " AND m.host = " DB_NAMED ("?2"),
                INT (r.audit), NAME (n->host), NAME (n->boot), NAME (n->kernel),
                NAME (n->governor), INT (n->numa), INT (n->adapter_numa));
     }
@@ -533,9 +533,8 @@ int ledger_counter_last (struct ledger *l, int64_t audit, const char *port,
     db_start (l, err);
     row = db_first (l,
                     "SELECT c.value, a.begun FROM counter c JOIN audit a"
-                    " ON a.id = c.audit WHERE c.port = (SELECT id FROM name"
-                    " WHERE text = ?2) AND c.counter = (SELECT id FROM name"
-                    " WHERE text = ?3) AND c.audit < ?1"
+                    " ON a.id = c.audit WHERE c.port = " DB_NAMED ("?2")
+                    " AND c.counter = " DB_NAMED ("?3") " AND c.audit < ?1"
                     " ORDER BY c.audit DESC LIMIT 1",
                     VALUES (INT (audit), NAME (port), NAME (name)));
     if (row) {

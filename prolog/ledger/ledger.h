@@ -386,8 +386,8 @@ enum ledger_kind {
     LEDGER_HOSTS,   /* of audit `from` */
     LEDGER_SILENT,  /* hosts that did not answer in audits from `from` on that
                        have a result, by name: host alone */
-    LEDGER_AGES,    /* links that were measured: link, ended */
-    LEDGER_NEWEST,  /* the newest audit that measured each link: link, audit */
+    LEDGER_NEWEST,  /* the newest audit that measured each link: link, audit,
+                       ended; by audit */
     LEDGER_TRIES,   /* audits from `from` on that are about a node, oldest first:
                        id, node, begun */
     LEDGER_SUSPECTS, /* links and switches that audits from `from` on suspect:
@@ -429,7 +429,7 @@ struct ledger_rows {
         struct ledger_comment *comment;
         struct ledger_failed *failed;
         struct ledger_host *host; /* HOSTS, SILENT */
-        struct ledger_link *link; /* AGES to SETTLED, but TRIES */
+        struct ledger_link *link; /* NEWEST to SETTLED, but TRIES */
         struct ledger_notice *notice;
         struct ledger_kernel *kernel;
         struct ledger_total *total;

@@ -317,12 +317,17 @@ void db_error (struct ledger *l)
  * Statements
  */
 
+bool db_name (struct ledger *l, const char *name, int64_t *id)
+{
+    return db_run (l, id, "SELECT id FROM name WHERE text = ?",
+                   VALUES (NAME (name)));
+}
+
 static int64_t id_of (struct ledger *l, const char *name)
 {
     int64_t id;
 
-    return db_run (l, &id, "SELECT id FROM name WHERE text = ?",
-                   VALUES (NAME (name)))
+    return db_name (l, name, &id)
                ? id
                : db_add (l, "INSERT INTO name (text) VALUES (?)",
                          VALUES (NAME (name)));

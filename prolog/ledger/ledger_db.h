@@ -133,6 +133,9 @@ int db_call (struct ledger *l, struct error *err, const char *sql,
 int64_t db_add (struct ledger *l, const char *sql, const struct db_value *v,
                 size_t n);
 
+/* Whether a name is there; if so, its id. */
+bool db_name (struct ledger *l, const char *name, int64_t *id);
+
 /* The id of a fabric's epoch; 0: there is none. */
 int64_t db_epoch (struct ledger *l, const char *fabric);
 
@@ -234,6 +237,7 @@ enum { DB_FLOW_BYTES = 2, DB_FLOW_LOST = 0xffff, DB_FLOW_MAX = 0xfffe };
  * Parts of statements
  */
 
+#define DB_NAMED(text) "(SELECT id FROM name WHERE text = " text ")"
 #define DB_QUANTILES "r.min, r.p05, r.p25, r.median, r.p75, r.p95, r.max"
 #define DB_HOST_OF(name)                                                      \
     "substr (" name ", 1, instr (" name " || ':', ':') - 1)"

@@ -132,12 +132,9 @@ static const struct {
       "SELECT n.text AS host FROM audit a CROSS JOIN member m"
       " ON m.audit = a.id AND m.answered = 0 JOIN name n ON n.id = m.host"
       " WHERE a.begun >= ? GROUP BY m.host ORDER BY 1" },
-    [LEDGER_AGES] = { &links,
-      "SELECT n.text AS link, a.ended FROM seen s JOIN name n ON n.id = s.link"
-      " JOIN audit a ON a.id = s.audit" },
     [LEDGER_NEWEST] = { &links,
-      "SELECT n.text AS link, s.audit FROM seen s JOIN name n"
-      " ON n.id = s.link ORDER BY s.audit" },
+      "SELECT n.text AS link, s.audit, a.ended FROM seen s JOIN name n"
+      " ON n.id = s.link JOIN audit a ON a.id = s.audit ORDER BY s.audit" },
     [LEDGER_TRIES] = { &audits,
       "SELECT a.id, n.text AS node, a.begun FROM audit a"
       " JOIN name n ON n.id = a.node WHERE a.node IS NOT NULL"
@@ -312,8 +309,7 @@ int ledger_measured (struct ledger *l, const char *node, int64_t *begun,
     return read_ledger_number (
         l, begun,
         "SELECT a.begun FROM member m JOIN audit a"
-        " ON a.id = m.audit WHERE m.host = (SELECT id FROM name"
-        " WHERE text = ?) AND m.answered = 1"
+        " ON a.id = m.audit WHERE m.host = " DB_NAMED ("?") " AND m.answered = 1"
         " ORDER BY m.audit DESC LIMIT 1",
         VALUES (NAME (node)), err);
 }
@@ -725,8 +721,7 @@ int ledger_found (struct ledger *l, int64_t from, const char *link,
                " max (CASE f.basis WHEN 'baseline' THEN f.excess END)"
                " AS excess_ns FROM suspect s JOIN finding f"
                " ON f.audit = s.audit AND f.seq = s.finding"
-               " WHERE s.audit >= ? AND s.link"
-               " = (SELECT id FROM name WHERE text = ?)"
+               " WHERE s.audit >= ? AND s.link = " DB_NAMED ("?")
                " GROUP BY s.audit ORDER BY s.audit"
              : "SELECT DISTINCT audit FROM finding WHERE audit >= ?"
                " ORDER BY audit",
@@ -736,7 +731,7 @@ int ledger_found (struct ledger *l, int64_t from, const char *link,
 /* of link ?1: the audits that suspect it; the first that found its rate less than
  * expected since the newest that measured it and does not
  */
-#define IT "(SELECT id FROM name WHERE text = ?1)"
+#define IT DB_NAMED ("?1")
 #define BAD "(SELECT audit FROM suspect WHERE link = " IT ")"
 #define BAD_RATE                                                              \
     "coalesce ((SELECT min (s.audit) FROM suspect s JOIN finding f"           \
@@ -806,8 +801,8 @@ static const char link_audits[]
       " CASE count (DISTINCT " PEER ") WHEN 1 THEN max (" PEER
       ") END AS peer FROM crossing c JOIN route t ON t.id = c.route"
       " JOIN name na ON na.id = t.a JOIN name nb ON nb.id = t.b JOIN rtt r"
-      " ON r.route = t.id AND r.audit >= ?1 WHERE c.link = (SELECT id"
-      " FROM name WHERE text = ?2) GROUP BY r.audit";
+      " ON r.route = t.id AND r.audit >= ?1 WHERE c.link = "
+      DB_NAMED ("?2") " GROUP BY r.audit";
 
 int ledger_link_audits (struct ledger *l, int64_t from, const char *link,
                         const char *host, struct ledger_rows *rows,
@@ -940,12 +935,12 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
         " FROM crossing c CROSS JOIN route t ON t.id = c.route"
         " AND +t.epoch = ?1 JOIN rtt r ON r.route = t.id AND r.lost < r.sent"
         " AND r.audit >= ?3"
-        " JOIN audit a ON a.id = r.audit WHERE c.link = (SELECT id"
-        " FROM name WHERE text = ?2) ORDER BY r.route, r.audit",
+        " JOIN audit a ON a.id = r.audit WHERE c.link = " DB_NAMED ("?2")
+        " ORDER BY r.route, r.audit",
         VALUES (INT (epoch), NAME (link), INT (from)));
     db_read (l, &rates, &carried,
-             "SELECT audit, bits, expected FROM rate WHERE link = (SELECT id"
-             " FROM name WHERE text = ?) AND audit >= ? ORDER BY audit, bits",
+             "SELECT audit, bits, expected FROM rate WHERE link = "
+             DB_NAMED ("?") " AND audit >= ? ORDER BY audit, bits",
              VALUES (NAME (link), INT (from)));
     db_end (l, 0);
     v = rows.v;

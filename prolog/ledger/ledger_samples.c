@@ -66,8 +66,7 @@ static void find_end_ids (struct rtt_reader *r)
     for (uint32_t i = 0; i < pathset_size (r->ps); i++) {
         int64_t id;
 
-        if (db_run (r->ledger, &id, "SELECT id FROM name WHERE text = ?",
-                    VALUES (NAME (pathset_endpoint (r->ps, i)->name))))
+        if (db_name (r->ledger, pathset_endpoint (r->ps, i)->name, &id))
             map_put (&r->end, (uint64_t)id, i);
     }
 }
@@ -295,8 +294,7 @@ static void add_ledger_rates (const struct rtt_reader *r, struct baseline *b,
                             NAME (finding_basis_name (BASIS_LOOPBACK))));
 
     for (uint32_t i = 0; row && i < net->nlinks; i++)
-        if (db_run (r->ledger, &id, "SELECT id FROM name WHERE text = ?",
-                    VALUES (NAME (net->link[i].id))))
+        if (db_name (r->ledger, net->link[i].id, &id))
             map_put (&link, (uint64_t)id, i);
     for (; row; row = db_next (r->ledger, row)) {
         int64_t audit = sqlite3_column_int64 (row, 0);
@@ -475,8 +473,8 @@ static void request_older_audits (struct gathering *g, uint32_t time)
         if (!t->met[i]
             && db_run (g->reading.ledger, &audit,
                        "SELECT m.audit FROM member m JOIN audit a"
-                       " ON a.id = m.audit WHERE m.host = (SELECT id FROM name"
-                       " WHERE text = ?1) AND m.answered = 1 AND m.audit < ?2"
+                       " ON a.id = m.audit WHERE m.host = " DB_NAMED ("?1")
+                       " AND m.answered = 1 AND m.audit < ?2"
                        " AND a.epoch = ?3 AND a.begun BETWEEN ?4 AND ?5"
                        " ORDER BY m.audit DESC LIMIT 1",
                        VALUES (NAME (pathset_endpoint (ps, i)->host),

@@ -63,13 +63,13 @@ void service_log (const struct service *s, enum service_line kind,
     free (text);
 }
 
-int service_may_audit (const struct service *s, enum ledger_why reason,
-                       struct error *err)
+int service_may_audit (const struct service *s, struct ledger *ledger,
+                       enum ledger_why reason, struct error *err)
 {
     char why[QUEUE_WHY_MAX];
     int64_t now = clock_date ();
     struct ledger_rows begun;
-    int rc = ledger_list (s->ledger, LEDGER_BEGUN, now - HOUR_S, now + HOUR_S,
+    int rc = ledger_list (ledger, LEDGER_BEGUN, now - HOUR_S, now + HOUR_S,
                           &begun, err);
 
     if (rc == 0)
@@ -98,7 +98,8 @@ int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
     return 0;
 }
 
-int service_audit (struct service *s, const struct hostlist *nodes,
+int service_audit (const struct service *s, struct ledger *ledger,
+                   const struct hostlist *nodes,
                    const struct ledger_cause *cause, const char *before,
                    int64_t *id, struct error *err)
 {
@@ -107,7 +108,7 @@ int service_audit (struct service *s, const struct hostlist *nodes,
     const struct audit audit = {
         .site = &s->site,
         .conf = s->conf,
-        .ledger = s->ledger,
+        .ledger = ledger,
         .fabric = s->fabric,
         .stop = s->stop,
         .report = s->log,
@@ -131,7 +132,7 @@ int service_audit (struct service *s, const struct hostlist *nodes,
         service_log (s, LINE_AUDIT, "no audit: %s", result.sentence);
     if (id)
         *id = result.id;
-    return rc > 0 && service_astray (s, result.astray, result.id, err) < 0
+    return rc > 0 && service_astray (ledger, result.astray, result.id, err) < 0
                ? -1
                : rc;
 }
@@ -140,8 +141,8 @@ int service_audit (struct service *s, const struct hostlist *nodes,
  * Comments of audited jobs
  */
 
-int service_comment (struct service *s, uint64_t job, int64_t audit,
-                     struct error *err)
+int service_comment (const struct service *s, struct ledger *ledger,
+                     uint64_t job, int64_t audit, struct error *err)
 {
     char entry[COMMENT_ENTRY_MAX + 1];
     struct ledger_result r;
@@ -151,41 +152,43 @@ int service_comment (struct service *s, uint64_t job, int64_t audit,
 
     if (!strcmp (s->site.action, "report"))
         return 0;
-    rc = ledger_result (s->ledger, audit, s->fabric, false, &r, err);
+    rc = ledger_result (ledger, audit, s->fabric, false, &r, err);
     v = r.verdict;
-    if (rc == 0 && (rc = ledger_extent (s->ledger, audit, v, err)) == 0) {
+    if (rc == 0 && (rc = ledger_extent (ledger, audit, v, err)) == 0) {
         /* none that a limit outranks, or that is of another fabric */
         while (v->nfindings > 0 && (v->finding->level < v->status
                                     || v->finding->nsuspects == 0))
             v->nfindings--;
         comment_of_audit (&c, audit, v, s->fabric);
         comment_format (&c, entry);
-        rc = ledger_comment_add (s->ledger, clock_date (), job, 0, entry, err);
+        rc = ledger_comment_add (ledger, clock_date (), job, 0, entry, err);
     }
     ledger_result_clear (&r);
     return rc < 0 ? -1 : 0;
 }
 
-int duty_comments (struct service *s, struct error *err)
+int duty_comments (const struct service *s, struct ledger *ledger,
+                   struct service_state *state, struct error *err)
 {
     int written = 0;
     int tried = 0; /* stays 0 if the site wants no comments */
 
+    (void)state;
     if (strcmp (s->site.action, "report"))
-        tried = accounting_flush (s->ledger, clock_date (), COMMENTS_AT_ONCE,
+        tried = accounting_flush (ledger, clock_date (), COMMENTS_AT_ONCE,
                                   &written, err);
-    s->untried = tried == 0;
     if (written > 0)
         service_log (s, LINE_KEEP, "%s written",
                      COUNTED ((uint64_t)written, "comment"));
-    return tried < 0 ? -1 : 0;
+    return tried < 0 ? -1 : tried == 0 ? DUTY_UNTRIED : 0;
 }
 
 /*
  * Nodes not audited for a long time, and old audits
  */
 
-int duty_missed (struct service *s, struct error *err)
+int duty_missed (const struct service *s, struct ledger *ledger,
+                 struct service_state *state, struct error *err)
 {
     int64_t now = clock_date ();
     struct controller_nodes nodes;
@@ -193,10 +196,11 @@ int duty_missed (struct service *s, struct error *err)
     static int64_t told; /* when nodes were last named */
     int rc;
 
+    (void)state;
     if (llabs (now - told) < DAY_S)
         return 0;
     if ((rc = controller_nodes (&nodes, err)) == 0) {
-        rc = missed_nodes (&missed, s->ledger, &s->site, s->fabric, s->map,
+        rc = missed_nodes (&missed, ledger, &s->site, s->fabric, s->map,
                            &nodes, now, err);
         controller_nodes_clear (&nodes);
     }
@@ -252,43 +256,44 @@ static bool same_nodes (const struct controller_nodes *a,
 /* Whether the site's page has been made of these; what is missed depends on the
  * time, too.
  */
-static bool is_made_of (const struct service *s, int64_t changes,
-                        const struct controller_nodes *nodes)
+static bool is_made_of (const struct service *s, const struct told *told,
+                        int64_t changes, const struct controller_nodes *nodes)
 {
     return page_of.changes == changes && clock_ms () < page_of.due_ms
            && !memcmp (&page_of.snapshot, &s->snapshot, sizeof (s->snapshot))
            && same_nodes (&page_of.nodes, nodes)
-           && page_of.news_made == s->told.news_made;
+           && page_of.news_made == told->news_made;
 }
 
-int duty_reports (struct service *s, struct error *err)
+int duty_reports (const struct service *s, struct ledger *ledger,
+                  struct service_state *state, struct error *err)
 {
     struct controller_nodes nodes;
     struct reports in = {
         .site = &s->site,
-        .ledger = s->ledger,
+        .ledger = ledger,
         .fabric = s->fabric,
         .map = s->map,
         .node_of = s->node_of,
         .nodes = &nodes,
-        .news = s->told.news.v,
-        .nnews = s->told.news.n,
+        .news = state->told.news.v,
+        .nnews = state->told.news.n,
     };
     int64_t changes;
     int rc = 0;
 
     if (!*s->site.reports)
         return 0;
-    if ((changes = ledger_changes (s->ledger, err)) < 0
+    if ((changes = ledger_changes (ledger, err)) < 0
         || controller_nodes (&nodes, err) < 0)
         return -1;
-    if (!is_made_of (s, changes, &nodes)
-        && (rc = reports_tidy (&s->site, s->ledger, err)) == 0
+    if (!is_made_of (s, &state->told, changes, &nodes)
+        && (rc = reports_tidy (&s->site, ledger, err)) == 0
         && (rc = reports_index (&in, err)) >= 0 && rc < 2) {
         controller_nodes_clear (&page_of.nodes);
         page_of.nodes = nodes;
         nodes = (struct controller_nodes){ 0 };
-        page_of.news_made = s->told.news_made;
+        page_of.news_made = state->told.news_made;
         page_of.snapshot = s->snapshot;
         page_of.changes = changes;
         page_of.due_ms = clock_ms () + HOUR_S * INT64_C (1000);
@@ -301,23 +306,24 @@ int duty_reports (struct service *s, struct error *err)
  * from the newest audit, or from now; but of the oldest only PRUNE_S, so that a
  * date that is wrong costs little until somebody looks.
  */
-static int prune_before (struct service *s, struct error *err)
+static int prune_before (const struct service *s, struct ledger *ledger,
+                         struct prune *p, struct error *err)
 {
     int64_t days = s->site.ledger_days, now = clock_date ();
     int64_t newest, oldest, before, n;
 
-    if (clock_ms () < s->prune_due_ms)
+    if (clock_ms () < p->due_ms)
         return 0;
-    s->prune_due_ms = clock_ms () + HOUR_S * INT64_C (1000);
-    if (ledger_old (s->ledger, 0, &oldest, &newest, err) < 0)
+    p->due_ms = clock_ms () + HOUR_S * INT64_C (1000);
+    if (ledger_old (ledger, 0, &oldest, &newest, err) < 0)
         return -1;
     if (newest > now)
         newest = now;
     before = newest - days * DAY_S;
-    if ((n = ledger_old (s->ledger, before, &oldest, &newest, err)) < 0)
+    if ((n = ledger_old (ledger, before, &oldest, &newest, err)) < 0)
         return -1;
-    if (n > 0 && oldest < before - DAY_S && clock_ms () >= s->told_old_ms) {
-        s->told_old_ms = clock_ms () + DAY_S * INT64_C (1000);
+    if (n > 0 && oldest < before - DAY_S && clock_ms () >= p->told_old_ms) {
+        p->told_old_ms = clock_ms () + DAY_S * INT64_C (1000);
         service_log (s, LINE_KEEP,
                      "%s older than LedgerDays, which is %" PRId64 ": those of "
                      "3 days are deleted in a day, all at once by pmm ledger "
@@ -325,25 +331,27 @@ static int prune_before (struct service *s, struct error *err)
                      days, days);
     }
     if (n > 0) {
-        if (s->prune_before == 0)
-            s->prune_before = oldest;
-        if (s->prune_before < oldest - DAY_S) /* a clock was behind */
-            s->prune_before = oldest - DAY_S;
-        s->prune_before += PRUNE_S;
+        if (p->before == 0)
+            p->before = oldest;
+        if (p->before < oldest - DAY_S) /* a clock was behind */
+            p->before = oldest - DAY_S;
+        p->before += PRUNE_S;
     }
-    if (n == 0 || s->prune_before > before)
-        s->prune_before = before;
+    if (n == 0 || p->before > before)
+        p->before = before;
     return 0;
 }
 
-int duty_settle (struct service *s, struct error *err)
+int duty_settle (const struct service *s, struct ledger *ledger,
+                 struct service_state *state, struct error *err)
 {
-    const struct site_baseline site = { s->ledger, s->fabric,
+    const struct site_baseline site = { ledger, s->fabric,
                                         s->site.baseline };
     char *said;
     int n = site_baseline_settle (&site, clock_date (), s->site.fail_ns, &said,
                                   err);
 
+    (void)state;
     if (n > 0) {
         service_log (s, LINE_KEEP, "%s", said);
         free (said);
@@ -351,22 +359,22 @@ int duty_settle (struct service *s, struct error *err)
     return n < 0 ? -1 : 0;
 }
 
-int duty_prune (struct service *s, struct error *err)
+int duty_prune (const struct service *s, struct ledger *ledger,
+                struct service_state *state, struct error *err)
 {
     struct ledger_pruned done = { 0 };
+    struct prune *p = &state->prune;
 
     if (s->site.ledger_days > 0
-        && (prune_before (s, err) < 0
-            || ledger_prune (s->ledger, s->prune_before, INT64_MAX, &done, err)
-                   < 0))
+        && (prune_before (s, ledger, p, err) < 0
+            || ledger_prune (ledger, p->before, INT64_MAX, &done, err) < 0))
         return -1;
-    s->pruned += done.audits;
-    s->hurry |= done.more;
-    if (s->pruned > 0 && !done.more) {
+    p->audits += done.audits;
+    if (p->audits > 0 && !done.more) {
         service_log (s, LINE_KEEP, "%s older than %s deleted",
-                     COUNTED ((uint64_t)s->pruned, "audit"),
+                     COUNTED ((uint64_t)p->audits, "audit"),
                      COUNTED ((uint64_t)s->site.ledger_days, "day"));
-        s->pruned = 0;
+        p->audits = 0;
     }
-    return 0;
+    return done.more ? DUTY_HURRY : 0;
 }

@@ -44,6 +44,7 @@ struct told {
     bool cried;          /* the site was told of trouble without the ledger */
 };
 
+/* What the site is: its configuration and files. */
 struct service {
     const char *conf;
     FILE *log;
@@ -51,31 +52,26 @@ struct service {
     const volatile sig_atomic_t *stop;
     struct site site;
     struct spool *spool;
+    struct fabric *fabric;    /* for duties that need it */
+    struct nodemap *map;      /* NULL: the site has none */
+    const char **node_of;     /* [endpoint] the node, borrowed */
+    struct timespec snapshot; /* the fabric's date */
+};
 
-    /* set by a duty: */
-    bool hurry;   /* it is due again in a second */
-    bool untried; /* this run did not try what failed before */
-
-    struct ledger *ledger;
-    ino_t ledger_inode;
-    struct fabric *fabric;      /* for duties that need it */
-    struct nodemap *map;        /* NULL: the site has none */
-    const char **node_of;       /* [endpoint] the node, borrowed */
-    struct timespec snapshot;   /* the fabric's date */
-    bool *reach;                /* [link] as service_reach has it; NULL: not
-                                   known yet */
-    int64_t reach_due_ms;       /* when it is learnt again */
-
+/* What duties leave to others, and to their next run. */
+struct service_state {
+    struct told told;
     bool decided; /* the policy has, and these nodes were blocked: */
     size_t blocked[POLICY_BLOCKS];
-    struct told told;
-
     struct spool_list ended; /* the spool, as last read by duty_spool */
-    bool clock_set;       /* by clock_set_by, as logged */
-    int64_t prune_due_ms; /* when duty_prune looks again, not before an hour */
-    int64_t told_old_ms;  /* ... and tells again */
-    int64_t prune_before; /* what it deletes until then */
-    int64_t pruned;       /* audits, as not logged yet */
+    bool *reach;             /* [link] as service_reach has it; NULL: not known */
+    int64_t reach_due_ms;    /* when it is learnt again */
+    struct prune {
+        int64_t due_ms; /* when duty_prune looks again, not before an hour */
+        int64_t told_old_ms; /* ... and tells again */
+        int64_t before;      /* what it deletes until then */
+        int64_t audits;      /* deleted, as not logged yet */
+    } prune;
 };
 
 /* Write a line to the log, cleaned. In the journal it has a priority, and a
@@ -101,8 +97,8 @@ void service_log (const struct service *s, enum service_line kind,
     __attribute__ ((format (printf, 3, 4)));
 
 /* Whether another audit may begin for this reason; -1 with err. */
-int service_may_audit (const struct service *s, enum ledger_why reason,
-                       struct error *err);
+int service_may_audit (const struct service *s, struct ledger *ledger,
+                       enum ledger_why reason, struct error *err);
 
 /* Remove the nodes that audits leave out (ledger_faulty) from a list. Return 0,
  * or -1 with err.
@@ -113,66 +109,71 @@ int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
 /* Audit nodes, but at most as many as an audit may have. `before` is as in
  * struct audit. *id (NULL: not wanted) is its number. Returns as audit_run.
  */
-int service_audit (struct service *s, const struct hostlist *nodes,
+int service_audit (const struct service *s, struct ledger *ledger,
+                   const struct hostlist *nodes,
                    const struct ledger_cause *cause, const char *before,
                    int64_t *id, struct error *err);
 
 /* Queue a job's comment on the result of an audit, if the site wants comments.
  * A comment that is queued twice counts once. Return 0, or -1 with err.
  */
-int service_comment (struct service *s, uint64_t job, int64_t audit,
-                     struct error *err);
+int service_comment (const struct service *s, struct ledger *ledger,
+                     uint64_t job, int64_t audit, struct error *err);
 
-/* Run a duty once. Return 0; 1 if it did something, so that all duties are due;
- * -1 with err.
- */
-typedef int (*duty_f) (struct service *s, struct error *err);
+/* Run a duty once. Return a sum of these, or -1 with err. */
+enum {
+    DUTY_DID = 1,     /* it did something: all duties are due */
+    DUTY_HURRY = 2,   /* it is due again in a second */
+    DUTY_UNTRIED = 4, /* it did not try what failed before */
+};
+typedef int duty_f (const struct service *s, struct ledger *ledger,
+                    struct service_state *state, struct error *err);
 
 /* Read the spool; audit the job that is next, if there is one. */
-int duty_spool (struct service *s, struct error *err);
+duty_f duty_spool;
 
 /* Log how many jobs more were not audited than were named: each hour, and when
  * the service ends.
  */
-void service_passed (struct service *s);
+void service_passed (const struct service *s);
 
 /* Whether a job has just left the node: its audit may be about to begin. */
-bool service_just_left (const struct service *s, const char *node);
+bool service_just_left (const struct service_state *state, const char *node);
 
 /* Let the policy decide and act; audit a node that it waits for. */
-int duty_policy (struct service *s, struct error *err);
-int duty_confirm (struct service *s, struct error *err);
+duty_f duty_policy;
+duty_f duty_confirm;
 /* How many nodes it waits for. */
 size_t duty_wishes (void);
 void duty_wishes_clear (void);
 
 /* Audit idle nodes whose cables are due or not resolved. */
-int duty_sweep (struct service *s, struct error *err);
+duty_f duty_sweep;
 
 /* Log the nodes that were not audited for a long time, at most once a day. */
-int duty_missed (struct service *s, struct error *err);
+duty_f duty_missed;
 
 /* Delete pages of audits that are too old; write the site's page, at most once a
  * minute.
  */
-int duty_reports (struct service *s, struct error *err);
+duty_f duty_reports;
 void duty_reports_clear (void);
 
 /* Publish the state of each node for the hooks. */
-int duty_publish (struct service *s, struct error *err);
+duty_f duty_publish;
 
 /* Note that something fails, or with words NULL that it works again. */
 void told_trouble (struct told *told, const char *what, const char *words);
 void told_clear (struct told *told);
 
 /* Enter for duty_notify that a node spoke out of turn in an audit; "": none. */
-int service_astray (struct service *s, const char *node, int64_t audit,
+int service_astray (struct ledger *ledger, const char *node, int64_t audit,
                     struct error *err);
 
 /* Tell the site what is new, by its NotifyProgram: also of a ledger that does
  * not work.
  */
-int duty_notify (struct service *s, struct error *err);
+duty_f duty_notify;
 
 /* The cables to tell of: the findings of level FAIL, or of messages that are lost
  * or delayed, that are the newest of a cable each; those between switches, and
@@ -180,8 +181,8 @@ int duty_notify (struct service *s, struct error *err);
  * cable for a while. Of host ends, too, if `all`: these are told when a node is
  * drained, or would be. Return 0, or -1 with err; notices_clear in both cases.
  */
-int service_cables (struct service *s, bool all, int64_t now,
-                    struct notices *cables, struct error *err);
+int service_cables (const struct service *s, struct ledger *ledger, bool all,
+                    int64_t now, struct notices *cables, struct error *err);
 
 /* A cable of which one audit says such a thing, and no other one has confirmed it
  * or found it clean. Or audits found it slower by more than FailExcess and cannot
@@ -194,40 +195,43 @@ struct doubt {
 };
 
 /* Fill doubt [links]. 0, or -1 with err. */
-int service_doubted (struct service *s, int64_t now, struct doubt *doubt,
-                     struct error *err);
+int service_doubted (const struct service *s, struct ledger *ledger,
+                     int64_t now, struct doubt *doubt, struct error *err);
 
 /* When each link was last measured, or `never`; NULL with err; the caller frees it.
  */
-int64_t *service_measured (struct service *s, int64_t never, struct error *err);
+int64_t *service_measured (const struct fabric *f, struct ledger *ledger,
+                           int64_t never, struct error *err);
 
 /* When each link was last measured, as for a sweep (serve/sweep), which takes one
  * that is doubted for that ConfirmAfter later, and as long as it is doubted after
  * twice the time again; one that FAILs first: a sweep has room for few. NULL with
  * err; the caller frees it.
  */
-int64_t *service_ages (struct service *s, int64_t now, struct error *err);
+int64_t *service_ages (const struct service *s, struct ledger *ledger,
+                       int64_t now, struct error *err);
 
-/* Keep what the policy decided, for duty_notify. */
-void notify_decisions (struct told *told, const struct decisions *d);
+/* Keep what the policy decided, for duty_notify and duty_metrics. */
+void notify_decisions (struct service_state *state,
+                       const struct decisions *d);
 
 /* Learn which cables audits can measure: those of the paths between the nodes
  * of AuditPartition. service_reach takes the nodes, sorted.
  */
-int duty_reach (struct service *s, struct error *err);
-int service_reach (struct service *s, const struct hostlist *nodes,
-                   struct error *err);
+duty_f duty_reach;
+int service_reach (const struct service *s, struct service_state *state,
+                   const struct hostlist *nodes, struct error *err);
 
 /* Write the metrics: also without a ledger or a fabric. */
-int duty_metrics (struct service *s, struct error *err);
+duty_f duty_metrics;
 
 /* Write the comments that are due. */
-int duty_comments (struct service *s, struct error *err);
+duty_f duty_comments;
 
 /* Learn small changes that stay. */
-int duty_settle (struct service *s, struct error *err);
+duty_f duty_settle;
 
 /* Delete what is too old. */
-int duty_prune (struct service *s, struct error *err);
+duty_f duty_prune;
 
 #endif /* PROLOG_DUTY_H */

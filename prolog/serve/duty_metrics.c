@@ -49,6 +49,8 @@ struct metrics_link {
 
 struct metrics {
     const struct service *s;
+    struct ledger *ledger;
+    const struct service_state *state;
     FILE *fp;
     int64_t now;
     struct metrics_link *link;    /* [nlinks] */
@@ -82,6 +84,16 @@ static void put_label (const struct metrics *m, char before, const char *name,
             fprintf (m->fp, "%s%c",
                      *value == '"' || *value == '\\' ? "\\" : "", *value);
     putc ('"', m->fp);
+}
+
+/* Counts by name, which is the metric's one label. */
+static void write_counts (const struct metrics *m, const char *metric,
+                          const char *type, const char *help, const char *label,
+                          const char *const *name, const size_t *count, size_t n)
+{
+    write_metric_header (m, metric, type, help);
+    for (size_t i = 0; i < n; i++)
+        fprintf (m->fp, "%s{%s=\"%s\"} %zu\n", metric, label, name[i], count[i]);
 }
 
 /*
@@ -153,7 +165,7 @@ static void update_finding_metrics (struct metrics *m,
 static int take_rates (struct metrics *m, struct error *err)
 {
     struct ledger_rows rows;
-    int rc = ledger_list (m->s->ledger, LEDGER_RATES, 0, 0, &rows, err);
+    int rc = ledger_list (m->ledger, LEDGER_RATES, 0, 0, &rows, err);
 
     for (size_t i = 0; i < rows.n; i++) {
         const struct ledger_rate *row = &rows.rate[i];
@@ -172,7 +184,7 @@ static int take_rates (struct metrics *m, struct error *err)
 static int take_links (struct metrics *m, struct error *err)
 {
     struct ledger_rows rows;
-    int rc = ledger_list (m->s->ledger, LEDGER_LINKS, 0, 0, &rows, err);
+    int rc = ledger_list (m->ledger, LEDGER_LINKS, 0, 0, &rows, err);
 
     for (size_t i = 0, end; i < rows.n; i = end) {
         const struct ledger_link *row = &rows.link[i];
@@ -208,6 +220,17 @@ static void write_port_labels (const struct metrics *m, const char *name,
 {
     fprintf (m->fp, "%s{guid=\"0x%016" PRIx64 "\",port=\"%u\"", name,
              guid_of (m->s->fabric, port), m->s->fabric->port[port].num);
+}
+
+/* Begin a metric of an endpoint. */
+static void put_endpoint (const struct metrics *m, const char *name, size_t i)
+{
+    const struct fabric *f = m->s->fabric;
+    uint32_t port = f->endpoint[i].port;
+
+    write_port_labels (m, name, port);
+    put_label (m, ',', "hca", f->node[f->port[port].node].desc);
+    put_label (m, ',', "node", m->s->node_of[i]);
 }
 
 /* A cable, by both ends: the first one is `port`. */
@@ -321,14 +344,11 @@ static void put_host_ends (const struct metrics *m)
         "Of a node's end of its cable (adapter, PCIe, cable, software): 0 "
         "OK, 1 WARN, 2 FAIL, 3 UNKNOWN.");
     for (size_t i = 0; i < f->nendpoints; i++) {
-        uint32_t port = f->endpoint[i].port;
-        uint32_t link = f->port[port].link;
+        uint32_t link = f->port[f->endpoint[i].port].link;
 
         if (link == FABRIC_NONE || !m->link[link].measured)
             continue;
-        write_port_labels (m, "pmm_host_end_status", port);
-        put_label (m, ',', "hca", f->node[f->port[port].node].desc);
-        put_label (m, ',', "node", m->s->node_of[i]);
+        put_endpoint (m, "pmm_host_end_status", i);
         fprintf (m->fp, "} %d\n", verdict_nagios (m->link[link].end));
     }
 }
@@ -351,7 +371,7 @@ static int read_lost_pcie (const struct metrics *m, size_t end,
     for (int i = 0; i < PORTS_PCIE && rc > 0; i++) {
         uint64_t last = 0;
 
-        rc = ledger_counter_last (m->s->ledger, INT64_MAX, name,
+        rc = ledger_counter_last (m->ledger, INT64_MAX, name,
                                   ports_pcie[i].name, &last, &begun, err);
         value[i] = (unsigned int)last;
         memcpy ((char *)&pcie + ports_pcie[i].offset, &value[i],
@@ -386,16 +406,11 @@ static int put_pcie (const struct metrics *m, struct error *err)
         rc = read_lost_pcie (m, i, value[i], err);
     for (int k = 0; k < PORTS_PCIE; k++) {
         write_metric_header (m, family[k].name, "gauge", family[k].help);
-        for (size_t i = 0; i < f->nendpoints; i++) {
-            uint32_t port = f->endpoint[i].port;
-
-            if (!value[i][k])
-                continue;
-            write_port_labels (m, family[k].name, port);
-            put_label (m, ',', "hca", f->node[f->port[port].node].desc);
-            put_label (m, ',', "node", m->s->node_of[i]);
-            fprintf (m->fp, "} %.17g\n", value[i][k] * family[k].unit);
-        }
+        for (size_t i = 0; i < f->nendpoints; i++)
+            if (value[i][k]) {
+                put_endpoint (m, family[k].name, i);
+                fprintf (m->fp, "} %.17g\n", value[i][k] * family[k].unit);
+            }
     }
     free (value);
     return rc < 0 ? -1 : 0;
@@ -446,8 +461,8 @@ static void put_coverage (const struct metrics *m)
     int64_t since = m->now - 2 * (every_s ? every_s : DAY_S);
     size_t measured = 0, reached = 0;
 
-    for (size_t i = 0; m->s->reach && i < f->nlinks; i++)
-        if (m->s->reach[i]) {
+    for (size_t i = 0; m->state->reach && i < f->nlinks; i++)
+        if (m->state->reach[i]) {
             reached++;
             measured += m->link[i].measured && m->link[i].ended >= since;
         }
@@ -483,8 +498,8 @@ static struct pathset *find_live_endpoints (const struct service *s,
     return ps;
 }
 
-int service_reach (struct service *s, const struct hostlist *nodes,
-                   struct error *err)
+int service_reach (const struct service *s, struct service_state *state,
+                   const struct hostlist *nodes, struct error *err)
 {
     struct pathset *ps = find_live_endpoints (s, nodes, err);
     struct tree *t;
@@ -493,32 +508,34 @@ int service_reach (struct service *s, const struct hostlist *nodes,
     if (!ps)
         return -1;
     t = tree_create (ps);
-    free (s->reach);
-    s->reach = xcalloc (s->fabric->nlinks, sizeof (*s->reach));
+    free (state->reach);
+    state->reach = xcalloc (s->fabric->nlinks, sizeof (*state->reach));
     for (size_t i = 0; i < pathset_size (ps); i++) {
         tree_grow (t, i, &broken); /* audits report a broken path */
         for (size_t k = 1; k < t->n; k++)
-            s->reach[arc_link (t->arc[k])] = true;
+            state->reach[arc_link (t->arc[k])] = true;
     }
     tree_destroy (t);
     pathset_destroy (ps);
     return 0;
 }
 
-int duty_reach (struct service *s, struct error *err)
+int duty_reach (const struct service *s, struct ledger *ledger,
+                struct service_state *state, struct error *err)
 {
     struct controller_partition *part;
     int rc = -1;
 
-    if (!*s->site.metrics || (s->reach && clock_ms () < s->reach_due_ms))
+    (void)ledger;
+    if (!*s->site.metrics || (state->reach && clock_ms () < state->reach_due_ms))
         return 0;
     if ((part = controller_partition (s->site.audit_partition, err))) {
         part->inside.count = text_unique ((const char **)part->inside.name,
                                           part->inside.count);
-        rc = service_reach (s, &part->inside, err);
+        rc = service_reach (s, state, &part->inside, err);
     }
     child_free (part);
-    s->reach_due_ms = clock_ms () + HOUR_MS;
+    state->reach_due_ms = clock_ms () + HOUR_MS;
     return rc;
 }
 
@@ -532,24 +549,20 @@ static int put_audits (const struct metrics *m, struct error *err)
         = { "OK", "WARN", "FAIL", "UNKNOWN", "none" };
     enum { RESULTS = sizeof (results) / sizeof (results[0]) };
     struct ledger_rows totals;
-    int64_t ended, n[RESULTS] = { 0 };
-    int rc = ledger_list (m->s->ledger, LEDGER_TOTALS, 0, 0, &totals, err) < 0
+    size_t n[RESULTS] = { 0 };
+    int64_t ended;
+    int rc = ledger_list (m->ledger, LEDGER_TOTALS, 0, 0, &totals, err) < 0
                  ? -1
-                 : ledger_succeeded (m->s->ledger, &ended, err);
+                 : ledger_succeeded (m->ledger, &ended, err);
 
     for (size_t i = 0; i < totals.n; i++)
         for (size_t k = 0; k < RESULTS; k++)
             if (!strcmp (totals.total[i].result, results[k]))
-                n[k] = totals.total[i].audits;
-
-    if (rc >= 0) {
-        write_metric_header (
-            m, "pmm_audits_total", "counter",
-            "Audits that ended, by result; none: it has none.");
-        for (size_t k = 0; k < RESULTS; k++)
-            fprintf (m->fp, "pmm_audits_total{result=\"%s\"} %" PRId64 "\n",
-                     results[k], n[k]);
-    }
+                n[k] = (size_t)totals.total[i].audits;
+    if (rc >= 0)
+        write_counts (m, "pmm_audits_total", "counter",
+                      "Audits that ended, by result; none: it has none.",
+                      "result", results, n, RESULTS);
     if (rc > 0)
         write_metric (m, "pmm_audit_last_success_timestamp_seconds",
                       "When the newest audit ended that is not UNKNOWN.",
@@ -566,7 +579,7 @@ static int put_drains (const struct metrics *m, struct error *err)
     size_t n[CAUSES] = { 0 }, resumes = 0;
     struct ledger_rows rows;
     int rc
-        = ledger_list (m->s->ledger, LEDGER_ACTIONS, INT64_MAX, 0, &rows, err);
+        = ledger_list (m->ledger, LEDGER_ACTIONS, INT64_MAX, 0, &rows, err);
 
     for (size_t i = 0; i < rows.n; i++) {
         const struct ledger_action *v = &rows.action[i];
@@ -581,13 +594,10 @@ static int put_drains (const struct metrics *m, struct error *err)
     ledger_clear (&rows);
     if (rc < 0)
         return -1;
-    write_metric_header (
-        m, "pmm_drains_total", "counter",
-        "Nodes that were drained; confirmed: by a second audit, rate: "
-        "likewise, of what its link carries; else by this sign.");
-    for (size_t k = 0; k < CAUSES; k++)
-        fprintf (m->fp, "pmm_drains_total{cause=\"%s\"} %zu\n", causes[k],
-                 n[k]);
+    write_counts (m, "pmm_drains_total", "counter",
+                  "Nodes that were drained; confirmed: by a second audit, rate: "
+                  "likewise, of what its link carries; else by this sign.",
+                  "cause", causes, n, CAUSES);
     write_metric_header (m, "pmm_resumes_total", "counter",
                          "Nodes that were resumed.");
     fprintf (m->fp, "pmm_resumes_total %zu\n", resumes);
@@ -596,13 +606,15 @@ static int put_drains (const struct metrics *m, struct error *err)
 
 static void put_blocked (const struct metrics *m)
 {
-    write_metric_header (
-        m, "pmm_policy_blocked", "gauge",
-        "Nodes whose FAIL is confirmed and that are not drained, by reason; "
-        "stopped: 1 if nothing can be decided.");
-    for (int i = POLICY_FREE + 1; i < POLICY_BLOCKS; i++)
-        fprintf (m->fp, "pmm_policy_blocked{reason=\"%s\"} %zu\n",
-                 policy_block_name ((enum policy_block)i), m->s->blocked[i]);
+    const char *reason[POLICY_BLOCKS];
+
+    for (int i = 0; i < POLICY_BLOCKS; i++)
+        reason[i] = policy_block_name ((enum policy_block)i);
+    write_counts (m, "pmm_policy_blocked", "gauge",
+                  "Nodes whose FAIL is confirmed and that are not drained, by "
+                  "reason; stopped: 1 if nothing can be decided.",
+                  "reason", reason + 1, m->state->blocked + 1,
+                  POLICY_BLOCKS - 1); /* but POLICY_FREE */
 }
 
 /* When the snapshot was last known to be right; the oldest, if several. */
@@ -625,29 +637,24 @@ static void put_snapshot (const struct metrics *m)
 
 static void put_spread (const struct metrics *m)
 {
+    static const char *const kinds[]
+        = { "adaptive", "hashed", "private_lfts", "none" };
     const struct fabric *f = m->s->fabric;
-    size_t adaptive = 0, hashed = 0, private_lfts = 0, none = 0;
+    size_t n[4] = { 0 };
 
     for (size_t i = 0; i < f->nnodes; i++) {
         const struct fabric_spread *s = &f->node[i].spread;
 
         if (f->node[i].type != NODE_SWITCH)
             continue;
-        adaptive += (s->ud | s->rc) != 0;
-        hashed += s->hashed != 0;
-        private_lfts += s->private_lfts;
-        none += !spread_is_on (s) && !s->private_lfts;
+        n[0] += (s->ud | s->rc) != 0;
+        n[1] += s->hashed != 0;
+        n[2] += s->private_lfts;
+        n[3] += !spread_is_on (s) && !s->private_lfts;
     }
-    write_metric_header (
-        m, "pmm_fabric_spread_switches", "gauge",
-        "Switches that spread messages over several ports, by how; none: "
-        "they do not.");
-    fprintf (m->fp,
-             "pmm_fabric_spread_switches{kind=\"adaptive\"} %zu\n"
-             "pmm_fabric_spread_switches{kind=\"hashed\"} %zu\n"
-             "pmm_fabric_spread_switches{kind=\"private_lfts\"} %zu\n"
-             "pmm_fabric_spread_switches{kind=\"none\"} %zu\n",
-             adaptive, hashed, private_lfts, none);
+    write_counts (m, "pmm_fabric_spread_switches", "gauge",
+                  "Switches that spread messages over several ports, by how; "
+                  "none: they do not.", "kind", kinds, n, 4);
 }
 
 static int put_all (struct metrics *m, struct error *err)
@@ -660,15 +667,15 @@ static int put_all (struct metrics *m, struct error *err)
                   (double)m->now);
     write_metric (m, "pmm_service_failing_duties",
                   "What the audit service does and cannot do now.",
-                  (double)s->told.ntroubles);
+                  (double)m->state->told.ntroubles);
     put_snapshot (m);
-    if (s->decided)
+    if (m->state->decided)
         put_blocked (m);
     if (s->fabric) {
         put_spread (m);
         put_states (m);
     }
-    if (s->ledger && (rc = ledger_hold (s->ledger, err)) == 0) {
+    if (m->ledger && (rc = ledger_hold (m->ledger, err)) == 0) {
         rc = put_audits (m, err) < 0 || put_drains (m, err) < 0 ? -1 : 0;
         if (rc == 0 && s->fabric && (rc = take_links (m, err)) == 0) {
             put_coverage (m);
@@ -677,14 +684,15 @@ static int put_all (struct metrics *m, struct error *err)
             for (int i = 0; i < LINK_METRICS; i++)
                 write_link_metrics (m, (enum link_metric)i);
         }
-        ledger_release (s->ledger);
+        ledger_release (m->ledger);
     }
     return rc;
 }
 
-int duty_metrics (struct service *s, struct error *err)
+int duty_metrics (const struct service *s, struct ledger *ledger,
+                  struct service_state *state, struct error *err)
 {
-    struct metrics m = { .s = s, .now = clock_date () };
+    struct metrics m = { s, ledger, state, .now = clock_date () };
     struct outfile *out;
     struct error why;
     int rc;

@@ -118,7 +118,7 @@ void told_clear (struct told *told)
     notices_clear (&told->news);
 }
 
-int service_astray (struct service *s, const char *node, int64_t audit,
+int service_astray (struct ledger *ledger, const char *node, int64_t audit,
                     struct error *err)
 {
     struct notices list = { 0 };
@@ -133,20 +133,27 @@ int service_astray (struct service *s, const char *node, int64_t audit,
         put_notice (&list, EVENT_TROUBLE, words, node, NULL, audit);
         add_notice_key (&list, "astray:%s", node);
     }
-    rc = ledger_notices (s->ledger, clock_date (), "astray:", list.v, list.n,
+    rc = ledger_notices (ledger, clock_date (), "astray:", list.v, list.n,
                          err);
     notices_clear (&list);
     return rc < 0 ? -1 : 0;
 }
 
+/* Of what notices are made. */
+struct notice_source {
+    const struct service *s;
+    struct ledger *ledger;
+    const struct told *told;
+    int64_t now;
+};
+
 /* What has failed for some time. */
-static int list_trouble (struct service *s, int64_t now, struct notices *list,
+static int list_trouble (const struct notice_source *of, struct notices *list,
                          struct error *err)
 {
-    (void)now;
     (void)err;
-    for (size_t i = 0; i < s->told.ntroubles; i++) {
-        const struct trouble *t = &s->told.trouble[i];
+    for (size_t i = 0; i < of->told->ntroubles; i++) {
+        const struct trouble *t = &of->told->trouble[i];
 
         if (clock_ms () - t->since_ms < TROUBLE_MS)
             continue;
@@ -166,12 +173,19 @@ static bool same_notices (const struct notices *a, const struct notices *b)
     return i == a->n && i == b->n;
 }
 
-void notify_decisions (struct told *told, const struct decisions *d)
+void notify_decisions (struct service_state *state,
+                       const struct decisions *d)
 {
     bool said[POLICY_BLOCKS] = { false };
+    struct told *told = &state->told;
     struct notices old = told->news;
     char words[WORDS];
 
+    state->decided = true;
+    memset (state->blocked, 0, sizeof (state->blocked));
+    state->blocked[POLICY_STOPPED] = d->stopped;
+    for (size_t i = 0; i < d->n; i++)
+        state->blocked[d->v[i].block]++;
     told_trouble (told, "stopped", d->stopped ? d->remark[0] : NULL);
     if (d->stopped)
         return;
@@ -198,12 +212,12 @@ void notify_decisions (struct told *told, const struct decisions *d)
 }
 
 /* Drains and resumes of the last day. */
-static int list_actions (struct service *s, int64_t now, struct notices *list,
+static int list_actions (const struct notice_source *of, struct notices *list,
                          struct error *err)
 {
     static const enum policy_kind kinds[] = { POLICY_DRAIN, POLICY_RESUME };
     struct ledger_rows rows;
-    int rc = ledger_list (s->ledger, LEDGER_ACTIONS, ACTIONS, 0, &rows, err);
+    int rc = ledger_list (of->ledger, LEDGER_ACTIONS, ACTIONS, 0, &rows, err);
     char words[WORDS];
 
     for (size_t i = rows.n; i-- > 0;)
@@ -214,7 +228,7 @@ static int list_actions (struct service *s, int64_t now, struct notices *list,
             const char *why = drain ? v->reason : v->why;
             size_t ours = strlen (CONTROLLER_OURS);
 
-            if (v->done <= now - DAY_S || strcmp (v->kind, kind))
+            if (v->done <= of->now - DAY_S || strcmp (v->kind, kind))
                 continue;
             snprintf (words, sizeof (words), "%s was %s: %s", v->node,
                       drain ? "drained" : "resumed",
@@ -251,7 +265,8 @@ struct link_fails {
  * that is older than ConfirmWithin. Where it is of the link's rate, only an audit
  * that measured that found it clean. 0, or -1 with err.
  */
-static int find_fails (struct service *s, const struct ledger_rows *audits,
+static int find_fails (const struct service *s, struct ledger *ledger,
+                       const struct ledger_rows *audits,
                        const struct ledger_link *row, int64_t now,
                        struct link_fails *f, struct error *err)
 {
@@ -269,8 +284,8 @@ static int find_fails (struct service *s, const struct ledger_rows *audits,
     if (end == 0)
         return 0;
     oldest = audits->audit[end - 1].id;
-    if ((rc = ledger_found (s->ledger, oldest, row->link, &found, err)) == 0)
-        rc = ledger_link_audits (s->ledger, oldest, row->link, "", &crossed,
+    if ((rc = ledger_found (ledger, oldest, row->link, &found, err)) == 0)
+        rc = ledger_link_audits (ledger, oldest, row->link, "", &crossed,
                                  err);
     for (size_t i = 0; rc == 0 && i < end; i++) {
         const struct ledger_audit *a = &audits->audit[i];
@@ -309,24 +324,25 @@ static bool needs_two (const struct ledger_link *row)
 }
 
 /* Cables, and if there are any, the newest audits to compare with them. */
-static int read_fails (struct service *s, enum ledger_kind kind, int64_t from,
+static int read_fails (const struct service *s, struct ledger *ledger,
+                       enum ledger_kind kind, int64_t from,
                        struct ledger_rows *rows, struct ledger_rows *audits,
                        struct error *err)
 {
     *audits = (struct ledger_rows){ 0 };
-    if (ledger_list (s->ledger, kind, from, (int64_t)s->site.fail_ns, rows, err)
+    if (ledger_list (ledger, kind, from, (int64_t)s->site.fail_ns, rows, err)
         < 0)
         return -1;
     return rows->n > 0
-               ? ledger_list (s->ledger, LEDGER_AUDITS, AUDITS, 0, audits, err)
+               ? ledger_list (ledger, LEDGER_AUDITS, AUDITS, 0, audits, err)
                : 0;
 }
 
-int service_doubted (struct service *s, int64_t now, struct doubt *doubt,
-                     struct error *err)
+int service_doubted (const struct service *s, struct ledger *ledger,
+                     int64_t now, struct doubt *doubt, struct error *err)
 {
     struct ledger_rows rows, audits;
-    int rc = read_fails (s, LEDGER_DOUBTS,
+    int rc = read_fails (s, ledger, LEDGER_DOUBTS,
                          now - s->site.confirm_within_ms / 1000, &rows, &audits,
                          err);
 
@@ -337,7 +353,7 @@ int service_doubted (struct service *s, int64_t now, struct doubt *doubt,
 
         if (link == FABRIC_NONE)
             continue;
-        rc = find_fails (s, &audits, &rows.link[i], now, &f, err);
+        rc = find_fails (s, ledger, &audits, &rows.link[i], now, &f, err);
         since = f.times > 0 ? f.newest_s : f.doubted_s;
         if (rc == 0 && !f.confirmed && since > doubt[link].since)
             doubt[link] = (struct doubt){ .since = since, .fails = f.times > 0 };
@@ -348,22 +364,22 @@ int service_doubted (struct service *s, int64_t now, struct doubt *doubt,
 }
 
 /* What is wrong and, unless it is for a list, what to do. */
-static char *cable_words (const struct service *s, const struct finding *x,
+static char *cable_words (const struct fabric *f, const struct finding *x,
                           bool list)
 {
-    char *says = words_finding (x, s->fabric), *todo, *words;
+    char *says = words_finding (x, f), *todo, *words;
 
     if (list)
         return says;
-    todo = words_do (x, s->fabric, WORDS_STAFF);
+    todo = words_do (x, f, WORDS_STAFF);
     words = xasprintf ("%s: %s", says, todo);
     free (says);
     free (todo);
     return words;
 }
 
-int service_cables (struct service *s, bool all, int64_t now,
-                    struct notices *list, struct error *err)
+int service_cables (const struct service *s, struct ledger *ledger, bool all,
+                    int64_t now, struct notices *list, struct error *err)
 {
     struct ledger_result r = { .id = 0 };
     bool last = false; /* the last notice is of this finding */
@@ -372,7 +388,7 @@ int service_cables (struct service *s, bool all, int64_t now,
     int rc;
 
     *list = (struct notices){ 0 };
-    rc = read_fails (s, LEDGER_FAILS, 0, &rows, &audits, err);
+    rc = read_fails (s, ledger, LEDGER_FAILS, 0, &rows, &audits, err);
     for (size_t i = 0; i < rows.n && rc == 0; i++) {
         const struct ledger_link *row = &rows.link[i];
         char words[WORDS], seen[80] = "", much[32] = "", *says;
@@ -380,7 +396,7 @@ int service_cables (struct service *s, bool all, int64_t now,
         struct link_fails f;
 
         if (needs_two (row)) {
-            rc = find_fails (s, &audits, row, now, &f, err);
+            rc = find_fails (s, ledger, &audits, row, now, &f, err);
             if (rc < 0 || !f.confirmed)
                 continue;
             snprintf (seen, sizeof (seen), ", as in %s since audit %" PRId64,
@@ -395,7 +411,7 @@ int service_cables (struct service *s, bool all, int64_t now,
         finding = row->finding;
         if (r.id != row->audit) {
             ledger_result_clear (&r);
-            rc = ledger_result (s->ledger, row->audit, s->fabric, false, &r,
+            rc = ledger_result (ledger, row->audit, s->fabric, false, &r,
                                 err);
         }
         last = false;
@@ -406,7 +422,7 @@ int service_cables (struct service *s, bool all, int64_t now,
             continue;
         if (!isnan (row->excess_ns))
             snprintf (much, sizeof (much), ", %+.0f ns", row->excess_ns);
-        says = cable_words (s, x, all);
+        says = cable_words (s->fabric, x, all);
         snprintf (words, sizeof (words), "%s; audit %" PRId64 "%s%s", says,
                   row->audit, seen, much);
         free (says);
@@ -460,9 +476,10 @@ static int64_t week_of (int64_t now)
 }
 
 /* This week's digest. */
-static int list_digest (struct service *s, int64_t now, struct notices *list,
+static int list_digest (const struct notice_source *of, struct notices *list,
                         struct error *err)
 {
+    int64_t now = of->now;
     struct ledger_rows rows, audits = { 0 };
     struct notices cables = { 0 };
     char *words = NULL;
@@ -470,15 +487,15 @@ static int list_digest (struct service *s, int64_t now, struct notices *list,
     FILE *fp;
     int rc;
 
-    if (week_of (now) == s->told.digest)
+    if (week_of (now) == of->told->digest)
         return 1;
-    rc = ledger_list (s->ledger, LEDGER_NOTICES, now - WEEK_S, 0, &rows, err)
+    rc = ledger_list (of->ledger, LEDGER_NOTICES, now - WEEK_S, 0, &rows, err)
                      < 0
-                 || ledger_list (s->ledger, LEDGER_BEGUN, now - WEEK_S, now,
+                 || ledger_list (of->ledger, LEDGER_BEGUN, now - WEEK_S, now,
                                  &audits, err)
                         < 0
              ? -1
-             : service_cables (s, true, now, &cables, err);
+             : service_cables (of->s, of->ledger, true, now, &cables, err);
 
     if (rc == 0) {
         fp = xcheck (open_memstream (&words, &size));
@@ -494,26 +511,25 @@ static int list_digest (struct service *s, int64_t now, struct notices *list,
     return rc;
 }
 
-static int list_decisions (struct service *s, int64_t now, struct notices *list,
+static int list_decisions (const struct notice_source *of, struct notices *list,
                            struct error *err)
 {
-    (void)now;
     (void)err;
-    *list = (struct notices){ s->told.news.v, s->told.news.n, NULL };
-    return s->told.has_news ? 0 : 1;
+    *list = (struct notices){ of->told->news.v, of->told->news.n, NULL };
+    return of->told->has_news ? 0 : 1;
 }
 
-static int list_cables (struct service *s, int64_t now, struct notices *list,
+static int list_cables (const struct notice_source *of, struct notices *list,
                         struct error *err)
 {
-    return service_cables (s, false, now, list, err);
+    return service_cables (of->s, of->ledger, false, of->now, list, err);
 }
 
 static const struct {
     const char *key; /* the keys of its notices begin with it */
     bool fabric;     /* without one nothing is known */
     /* List what holds now; return 1: this is not known. */
-    int (*list) (struct service *s, int64_t now, struct notices *list,
+    int (*list) (const struct notice_source *of, struct notices *list,
                  struct error *err);
 } notice_classes[] = {
     { "trouble:", false, list_trouble },
@@ -525,9 +541,10 @@ static const struct {
 enum { CLASSES = sizeof (notice_classes) / sizeof (notice_classes[0]) };
 
 /* Enter what holds now, as far as known. */
-static int enter_all (struct service *s, struct error *err)
+static int enter_all (const struct service *s, struct ledger *ledger,
+                      struct told *told, struct error *err)
 {
-    int64_t now = clock_date ();
+    const struct notice_source of = { s, ledger, told, clock_date () };
     int rc = 0;
 
     for (size_t i = 0; i < CLASSES && rc >= 0; i++) {
@@ -535,14 +552,14 @@ static int enter_all (struct service *s, struct error *err)
 
         if (notice_classes[i].fabric && !s->fabric)
             continue;
-        rc = notice_classes[i].list (s, now, &list, err);
+        rc = notice_classes[i].list (&of, &list, err);
         if (rc == 0)
-            rc = ledger_notices (s->ledger, now, notice_classes[i].key, list.v,
+            rc = ledger_notices (ledger, of.now, notice_classes[i].key, list.v,
                                  list.n, err);
         notices_clear (&list);
     }
     if (rc >= 0 && s->fabric)
-        s->told.digest = week_of (now);
+        told->digest = week_of (of.now);
     return rc < 0 ? -1 : 0;
 }
 
@@ -666,7 +683,7 @@ static json_t *number_or_null (bool is, int64_t n)
 }
 
 /* Start the program for a notice. */
-static int start_notify_program (struct service *s,
+static int start_notify_program (const struct service *s, struct told *told,
                                  const struct ledger_notice *v, int lock,
                                  struct error *err)
 {
@@ -688,19 +705,21 @@ static int start_notify_program (struct service *s,
                          "audit", number_or_null (v->audit >= 0, v->audit),
                          "time", number_or_null (v->id > 0, v->time)));
     t.json = xcheck (json_dumps (json, JSON_COMPACT | JSON_ENSURE_ASCII));
-    if ((s->told.telling = fork ()) == 0)
+    if ((told->telling = fork ()) == 0)
         run_notify_child (&t, lock);
     free (t.words);
     free (t.json);
     json_decref (json);
-    if (s->told.telling > 0)
+    if (told->telling > 0)
         return 0;
-    s->told.telling = 0;
+    told->telling = 0;
     return error_errno (err, "cannot start a process");
 }
 
 /* Enter how the last program ended, if it is not known yet. */
-static int record_notify_result (struct service *s, int lock, struct error *err)
+static int record_notify_result (const struct service *s,
+                                 struct ledger *ledger, int lock,
+                                 struct error *err)
 {
     char record[WORDS + 32], killed[] = "it was killed", *how;
     ssize_t len = pread (lock, record, sizeof (record) - 1, 0);
@@ -714,66 +733,70 @@ static int record_notify_result (struct service *s, int lock, struct error *err)
     record[strcspn (record, "\n")] = '\0';
     id = strtoll (record, &how, 10);
     how = *how == ' ' ? how + 1 : killed;
-    rc = ledger_list (s->ledger, LEDGER_UNTOLD, 0, 1, &rows, err);
+    rc = ledger_list (ledger, LEDGER_UNTOLD, 0, 1, &rows, err);
     if (rows.n > 0 && rows.notice->id == id) {
         if (*how)
             service_log (s, LINE_NOTIFY, "NotifyProgram for %s (%s): %s",
                          rows.notice->event, rows.notice->words,
                          text_clean (how));
-        rc = ledger_told (s->ledger, id, how, err);
+        rc = ledger_told (ledger, id, how, err);
     }
     ledger_clear (&rows);
     return rc;
 }
 
 /* Tell the oldest notice. */
-static int send_oldest_notice (struct service *s, int lock, struct error *err)
+static int send_oldest_notice (const struct service *s, struct ledger *ledger,
+                               struct told *told, int lock, struct error *err)
 {
     struct ledger_rows rows;
-    int rc = ledger_list (s->ledger, LEDGER_UNTOLD, 0, 1, &rows, err);
+    int rc = ledger_list (ledger, LEDGER_UNTOLD, 0, 1, &rows, err);
 
     if (rows.n > 0)
-        rc = start_notify_program (s, rows.notice, lock, err);
+        rc = start_notify_program (s, told, rows.notice, lock, err);
     ledger_clear (&rows);
     return rc;
 }
 
 /* The ledger does not work: tell what has failed, once. */
-static void log_notify_failure (struct service *s, int lock)
+static void log_notify_failure (const struct service *s, struct told *told,
+                                int lock)
 {
     struct notices list = { 0 };
     struct error err;
 
-    list_trouble (s, 0, &list, &err);
-    if (list.n > 0 && !s->told.cried
-        && start_notify_program (s, list.v, lock, &err) == 0)
-        s->told.cried = true;
+    list_trouble (&(struct notice_source){ .told = told }, &list, &err);
+    if (list.n > 0 && !told->cried
+        && start_notify_program (s, told, list.v, lock, &err) == 0)
+        told->cried = true;
     notices_clear (&list);
 }
 
-int duty_notify (struct service *s, struct error *err)
+int duty_notify (const struct service *s, struct ledger *ledger,
+                 struct service_state *state, struct error *err)
 {
+    struct told *told = &state->told;
     char *path;
     int lock, rc;
     bool well;
 
-    if (s->told.telling > 0 && waitpid (s->told.telling, NULL, WNOHANG) != 0)
-        s->told.telling = 0;
+    if (told->telling > 0 && waitpid (told->telling, NULL, WNOHANG) != 0)
+        told->telling = 0;
     if (!*s->site.notify_program)
         return 0;
     path = xasprintf ("%s.notify", s->site.ledger);
     rc = file_take_lock (AT_FDCWD, path, 0, &lock, err);
     free (path);
-    if (rc == 0) /* a program runs, maybe of a service before this one */
-        s->hurry = true;
-    if (rc <= 0)
-        return rc;
-    well = s->ledger && record_notify_result (s, lock, err) == 0
-           && enter_all (s, err) == 0 && send_oldest_notice (s, lock, err) == 0;
+    if (rc <= 0) /* 0: a program runs, maybe of a service before this one */
+        return rc < 0 ? -1 : DUTY_HURRY;
+    well = ledger && record_notify_result (s, ledger, lock, err) == 0
+           && enter_all (s, ledger, told, err) == 0
+           && send_oldest_notice (s, ledger, told, lock, err) == 0;
     if (!well)
-        log_notify_failure (s, lock);
-    s->told.cried &= !well;
-    s->hurry = s->told.telling > 0;
+        log_notify_failure (s, told, lock);
+    told->cried &= !well;
     close (lock);
-    return well || !s->ledger ? 0 : -1;
+    if (ledger && !well)
+        return -1;
+    return told->telling > 0 ? DUTY_HURRY : 0;
 }

@@ -96,23 +96,18 @@ static void update_wishes (const struct decisions *d)
     nwishes = n;
 }
 
-int duty_policy (struct service *s, struct error *err)
+int duty_policy (const struct service *s, struct ledger *ledger,
+                 struct service_state *state, struct error *err)
 {
     struct act_report report;
-    int rc = act_round (&report, &s->site, s->ledger, s->fabric, clock_date (),
-                        log_policy_line, s, err);
+    int rc = act_round (&report, &s->site, ledger, s->fabric, clock_date (),
+                        log_policy_line, (void *)s, err);
 
-    if (rc == 0 && !report.busy) {
-        s->decided = true;
-        memset (s->blocked, 0, sizeof (s->blocked));
-        s->blocked[POLICY_STOPPED] = report.decisions.stopped;
-        for (size_t i = 0; i < report.decisions.n; i++)
-            s->blocked[report.decisions.v[i].block]++;
-        notify_decisions (&s->told, &report.decisions);
-    }
+    if (rc == 0 && !report.busy)
+        notify_decisions (state, &report.decisions);
     if (rc == 0) {
         update_wishes (&report.decisions);
-        rc = report.drained + report.resumed > 0;
+        rc = report.drained + report.resumed > 0 ? DUTY_DID : 0;
     }
     act_report_clear (&report);
     return rc;
@@ -167,8 +162,9 @@ static int find_former (struct ledger *ledger, const struct wish *w,
  * that are idle do not resolve the node's link from another. Without partners
  * there is no audit: no node is drained or resumed by its own word alone.
  */
-static int confirm_wish (struct service *s, struct wish *w,
-                         const struct hostlist *idle, struct error *err)
+static int confirm_wish (const struct service *s, struct ledger *ledger,
+                         struct wish *w, const struct hostlist *idle,
+                         struct error *err)
 {
     const struct ledger_cause cause = { .why = w->why, .node = w->node };
     int64_t now = clock_date ();
@@ -184,7 +180,7 @@ static int confirm_wish (struct service *s, struct wish *w,
     };
     const char *before, *alike = NULL;
     struct ledger_rows rows;
-    int rc = find_former (s->ledger, w, &former, &before, &rows, err);
+    int rc = find_former (ledger, w, &former, &before, &rows, err);
 
     if (rc == 0)
         nodes.count += (size_t)partners_choose (s->fabric, s->node_of, &wish,
@@ -202,7 +198,7 @@ static int confirm_wish (struct service *s, struct wish *w,
     if (rc == 0 && !w->waits && nodes.count > 1) {
         service_log (s, LINE_POLICY, "node %s is audited again, with %s",
                      w->node, COUNTED (nodes.count - 1, "other"));
-        rc = service_audit (s, &nodes, &cause, before, NULL, err);
+        rc = service_audit (s, ledger, &nodes, &cause, before, NULL, err);
     }
     if (rc > 0)
         w->when = INT64_MAX; /* until the policy says */
@@ -213,7 +209,8 @@ static int confirm_wish (struct service *s, struct wish *w,
     return rc;
 }
 
-int duty_confirm (struct service *s, struct error *err)
+int duty_confirm (const struct service *s, struct ledger *ledger,
+                  struct service_state *state, struct error *err)
 {
     enum { REASONS = 2 };
     static const enum ledger_why why[] = { LEDGER_CONFIRM, LEDGER_AGAIN };
@@ -221,27 +218,28 @@ int duty_confirm (struct service *s, struct error *err)
     struct hostlist idle = { 0 }, drained = { 0 };
     struct wish *w = NULL;
     int may[REASONS] = { 0 };
-    int rc = -1;
+    int rc = -1, how = nwishes > 0 ? DUTY_UNTRIED : 0;
 
-    s->untried = nwishes > 0;
+    (void)state;
     for (size_t k = 0; k < REASONS; k++) {
         if (find_due (why[k], NULL, NULL, now)
-            && (may[k] = service_may_audit (s, why[k], err)) < 0)
+            && (may[k] = service_may_audit (s, ledger, why[k], err)) < 0)
             return -1;
-        s->hurry |= find_due (why[k], NULL, NULL, now + SOON_S) != NULL;
+        if (find_due (why[k], NULL, NULL, now + SOON_S))
+            how |= DUTY_HURRY;
     }
     if (!may[0] && !may[1])
-        return 0;
+        return how;
     if (controller_idle (&idle, s->site.audit_partition, err) == 0
         && controller_drained (&drained, err) == 0
-        && service_leave_out (s->ledger, &idle, err) == 0
-        && service_leave_out (s->ledger, &drained, err) == 0) {
+        && service_leave_out (ledger, &idle, err) == 0
+        && service_leave_out (ledger, &drained, err) == 0) {
         for (size_t k = 0; k < REASONS && !w; k++)
             if (may[k])
                 w = find_due (why[k], &idle, &drained, now);
-        rc = w ? confirm_wish (s, w, &idle, err) : 0;
+        rc = w ? confirm_wish (s, ledger, w, &idle, err) : 0;
     }
     hostlist_clear (&idle);
     hostlist_clear (&drained);
-    return rc;
+    return rc < 0 ? -1 : rc > 0 ? how | DUTY_DID : how;
 }

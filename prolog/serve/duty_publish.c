@@ -198,18 +198,20 @@ static int take_audits (struct publication *w, struct ledger *ledger,
     return rc;
 }
 
-int duty_publish (struct service *s, struct error *err)
+int duty_publish (const struct service *s, struct ledger *ledger,
+                  struct service_state *state, struct error *err)
 {
     const char *path = s->site.verdicts;
     int64_t now = clock_date ();
     struct publication w = { 0 };
     int rc;
 
+    (void)state;
     if (!*path)
         return 0;
     w.pool = pool_create ();
     start_publication (&w, s->fabric, s->node_of, now);
-    if ((rc = take_audits (&w, s->ledger, err)) == 0) {
+    if ((rc = take_audits (&w, ledger, err)) == 0) {
         keep_published_ports (&w, path, now);
         rc = cache_write (path, now,
                           &(struct cache){ w.node, w.n, w.port, w.nports },

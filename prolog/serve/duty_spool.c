@@ -36,16 +36,17 @@ _Static_assert (AUDITS_MAX >= 24 * SITE_AUDITS_MAX, "a day's audits");
  * One record
  */
 
-static int finish_spool_entry (struct service *s, struct spool_entry *e,
-                               int64_t audit, struct error *err)
+static int finish_spool_entry (const struct service *s, struct ledger *ledger,
+                               struct spool_entry *e, int64_t audit,
+                               struct error *err)
 {
-    if (service_comment (s, e->job, audit, err) < 0)
+    if (service_comment (s, ledger, e->job, audit, err) < 0)
         return -1;
     return spool_mark (s->spool, e, SPOOL_DONE, (uint64_t)audit, err);
 }
 
-static int audit_it (struct service *s, struct spool_entry *e,
-                     const struct queue_answer *go, int64_t newest,
+static int audit_it (const struct service *s, struct ledger *ledger,
+                     struct spool_entry *e, const struct queue_answer *go, int64_t newest,
                      struct error *err)
 {
     const struct ledger_cause why = {
@@ -61,9 +62,9 @@ static int audit_it (struct service *s, struct spool_entry *e,
         return -1;
     service_log (s, LINE_JOB, "job %" PRIu64 " is audited %s: %s", e->job,
                  go->why, COUNTED (e->nodes.count, "node"));
-    rc = service_audit (s, &e->nodes, &why, NULL, &id, err);
+    rc = service_audit (s, ledger, &e->nodes, &why, NULL, &id, err);
     if (rc > 0)
-        return finish_spool_entry (s, e, id, err);
+        return finish_spool_entry (s, ledger, e, id, err);
     if (!*s->stop)
         e->tried = clock_date ();
     return *s->stop ? 0 : rc;
@@ -79,11 +80,11 @@ static bool is_young (const struct spool_entry *e)
     return e->state != SPOOL_DONE && e->waited < YOUNG_S;
 }
 
-bool service_just_left (const struct service *s, const char *node)
+bool service_just_left (const struct service_state *state, const char *node)
 {
-    for (size_t i = 0; i < s->ended.n; i++)
-        if (is_young (&s->ended.v[i])
-            && hostlist_has (&s->ended.v[i].nodes, node))
+    for (size_t i = 0; i < state->ended.n; i++)
+        if (is_young (&state->ended.v[i])
+            && hostlist_has (&state->ended.v[i].nodes, node))
             return true;
     return false;
 }
@@ -98,7 +99,7 @@ static struct {
 /* Log that a job is not audited: PASSED_MANY jobs an hour, the others as a number
  * when the hour is over.
  */
-static void log_skipped_job (struct service *s, uint64_t job, const char *why)
+static void log_skipped_job (const struct service *s, uint64_t job, const char *why)
 {
     if (passed.said < PASSED_MANY) {
         passed.said++;
@@ -110,7 +111,7 @@ static void log_skipped_job (struct service *s, uint64_t job, const char *why)
     snprintf (passed.why, sizeof (passed.why), "%s", why);
 }
 
-void service_passed (struct service *s)
+void service_passed (const struct service *s)
 {
     if (passed.more > 0)
         service_log (s, LINE_JOB,
@@ -120,10 +121,11 @@ void service_passed (struct service *s)
     passed.said = passed.more = 0;
 }
 
-/* Carry out the queue's decisions. Return 1 if it called for an audit, 0, or -1
- * with err.
+/* Carry out the queue's decisions. Return DUTY_DID if it called for an audit, 0,
+ * or -1 with err.
  */
-static int execute_queue_plan (struct service *s, struct spool_list *list,
+static int execute_queue_plan (const struct service *s, struct ledger *ledger,
+                               struct spool_list *list,
                                const struct queue_plan *plan, int64_t newest,
                                struct error *err)
 {
@@ -133,7 +135,7 @@ static int execute_queue_plan (struct service *s, struct spool_list *list,
         const struct queue_answer *a = &plan->v[i];
 
         if (a->fate == QUEUE_FOUND)
-            rc = finish_spool_entry (s, &list->v[i], a->audit, err);
+            rc = finish_spool_entry (s, ledger, &list->v[i], a->audit, err);
         if (a->fate == QUEUE_DROP)
             log_skipped_job (s, list->v[i].job, a->why);
         if (a->fate == QUEUE_DROP || a->fate == QUEUE_PASS)
@@ -141,8 +143,9 @@ static int execute_queue_plan (struct service *s, struct spool_list *list,
     }
     if (rc < 0 || plan->next == SIZE_MAX)
         return rc;
-    rc = audit_it (s, &list->v[plan->next], &plan->v[plan->next], newest, err);
-    return rc < 0 ? -1 : 1;
+    rc = audit_it (s, ledger, &list->v[plan->next], &plan->v[plan->next],
+                   newest, err);
+    return rc < 0 ? -1 : DUTY_DID;
 }
 
 /*
@@ -152,11 +155,12 @@ static int execute_queue_plan (struct service *s, struct spool_list *list,
 /* When each node was last measured: the oldest time among its rails. Return
  * the nodes, sorted by name, or NULL with err.
  */
-static struct queue_host *find_queue_hosts (struct service *s, size_t *n,
+static struct queue_host *find_queue_hosts (const struct service *s,
+                                            struct ledger *ledger, size_t *n,
                                             struct error *err)
 {
     const struct fabric *f = s->fabric;
-    int64_t *ages = service_measured (s, INT64_MIN, err); /* of links */
+    int64_t *ages = service_measured (f, ledger, INT64_MIN, err); /* of links */
     struct queue_host *host;
     const char **name;
     uint32_t *subnets; /* of a node, as bits */
@@ -188,15 +192,16 @@ static struct queue_host *find_queue_hosts (struct service *s, size_t *n,
     return host;
 }
 
-static int decide_queue (struct service *s, const struct hostlist *idle,
+static int decide_queue (const struct service *s, struct ledger *ledger,
+                         struct spool_list *ended, const struct hostlist *idle,
                          int64_t now, struct error *err)
 {
     struct ledger_rows list;
     int listed
-        = ledger_list (s->ledger, LEDGER_AUDITS, AUDITS_MAX, 0, &list, err);
+        = ledger_list (ledger, LEDGER_AUDITS, AUDITS_MAX, 0, &list, err);
     struct queue_input in = { .now = now,
                               .site = &s->site,
-                              .spool = &s->ended,
+                              .spool = ended,
                               .audit = list.audit,
                               .naudits = list.n,
                               .idle = idle };
@@ -206,14 +211,14 @@ static int decide_queue (struct service *s, const struct hostlist *idle,
     struct queue_plan plan;
     int rc = -1;
 
-    if (listed == 0 && (host = find_queue_hosts (s, &in.nhosts, err))) {
+    if (listed == 0 && (host = find_queue_hosts (s, ledger, &in.nhosts, err))) {
         in.host = host;
         queue_decide (&plan, &in);
         if (*plan.full && strcmp (plan.full, full))
             service_log (s, LINE_JOB, "jobs wait for their audits: %s",
                          plan.full);
         strcpy (full, plan.full);
-        rc = execute_queue_plan (s, &s->ended, &plan,
+        rc = execute_queue_plan (s, ledger, ended, &plan,
                                  list.n > 0 ? list.audit->id : 0, err);
         queue_clear (&plan);
     }
@@ -222,10 +227,11 @@ static int decide_queue (struct service *s, const struct hostlist *idle,
     return rc;
 }
 
-int duty_spool (struct service *s, struct error *err)
+int duty_spool (const struct service *s, struct ledger *ledger,
+                struct service_state *state, struct error *err)
 {
     int64_t now = clock_date ();
-    struct spool_list *list = &s->ended;
+    struct spool_list *list = &state->ended;
     struct hostlist idle = { 0 };
     bool open = false;
     int rc = spool_read (s->spool, now, list, err);
@@ -242,11 +248,10 @@ int duty_spool (struct service *s, struct error *err)
         open |= list->v[i].state != SPOOL_DONE;
     if (rc == 0 && open
         && (rc = controller_idle (&idle, s->site.audit_partition, err)) == 0)
-        rc = decide_queue (s, &idle, now, err);
-    for (size_t i = 0; i < list->n; i++) {
-        s->hurry |= is_young (&list->v[i]);
-        s->untried |= queue_is_held (&list->v[i], now);
-    }
+        rc = decide_queue (s, ledger, list, &idle, now, err);
+    for (size_t i = 0; i < list->n && rc >= 0; i++)
+        rc |= (is_young (&list->v[i]) ? DUTY_HURRY : 0)
+              | (queue_is_held (&list->v[i], now) ? DUTY_UNTRIED : 0);
     hostlist_clear (&idle);
     return rc;
 }

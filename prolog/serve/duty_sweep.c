@@ -30,7 +30,8 @@ enum { OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };
 /* The endpoints of idle nodes. Return 1, 0 if there are fewer than two, or -1
  * with err.
  */
-static int find_idle_endpoints (struct service *s, int64_t now,
+static int find_idle_endpoints (const struct service *s, struct ledger *ledger,
+                                const struct service_state *state, int64_t now,
                                 struct pathset **ps, struct error *err)
 {
     const struct fabric *f = s->fabric;
@@ -41,14 +42,14 @@ static int find_idle_endpoints (struct service *s, int64_t now,
     int rc = -1;
 
     if (controller_idle (&idle, s->site.audit_partition, err) == 0
-        && service_leave_out (s->ledger, &idle, err) == 0
-        && ledger_list (s->ledger, LEDGER_SILENT, now - SILENT_S, 0, &silent,
+        && service_leave_out (ledger, &idle, err) == 0
+        && ledger_list (ledger, LEDGER_SILENT, now - SILENT_S, 0, &silent,
                         err)
                == 0) {
         for (size_t i = 0; i < f->nendpoints; i++)
             if (hostlist_has (&idle, s->node_of[i])
                 && !ledger_has_host (&silent, f->host[f->endpoint[i].host].name)
-                && !service_just_left (s, s->node_of[i]))
+                && !service_just_left (state, s->node_of[i]))
                 name[n++] = f->endpoint[i].name;
         rc = n < 2 ? 0 : (*ps = fabric_pathset (f, name, n, err)) ? 1 : -1;
     }
@@ -58,17 +59,18 @@ static int find_idle_endpoints (struct service *s, int64_t now,
     return rc;
 }
 
-int64_t *service_measured (struct service *s, int64_t never, struct error *err)
+int64_t *service_measured (const struct fabric *f, struct ledger *ledger,
+                           int64_t never, struct error *err)
 {
     struct ledger_rows rows;
-    int rc = ledger_list (s->ledger, LEDGER_AGES, 0, 0, &rows, err);
-    size_t n = s->fabric->nlinks;
+    int rc = ledger_list (ledger, LEDGER_NEWEST, 0, 0, &rows, err);
+    size_t n = f->nlinks;
     int64_t *measured = rc < 0 ? NULL : xarray (n, sizeof (*measured));
 
     for (size_t i = 0; i < n && measured; i++)
         measured[i] = never;
     for (size_t i = 0; i < rows.n; i++) {
-        uint32_t link = fabric_find_link (s->fabric, rows.link[i].link);
+        uint32_t link = fabric_find_link (f, rows.link[i].link);
 
         if (link != FABRIC_NONE)
             measured[link] = rows.link[i].ended;
@@ -77,14 +79,15 @@ int64_t *service_measured (struct service *s, int64_t never, struct error *err)
     return measured;
 }
 
-int64_t *service_ages (struct service *s, int64_t now, struct error *err)
+int64_t *service_ages (const struct service *s, struct ledger *ledger,
+                       int64_t now, struct error *err)
 {
-    int64_t *measured = service_measured (s, SWEEP_NEVER, err);
+    int64_t *measured = service_measured (s->fabric, ledger, SWEEP_NEVER, err);
     size_t n = s->fabric->nlinks;
     struct doubt *doubt = xcalloc (n, sizeof (*doubt));
     bool any = false; /* is due that FAILs */
 
-    if (measured && service_doubted (s, now, doubt, err) < 0) {
+    if (measured && service_doubted (s, ledger, now, doubt, err) < 0) {
         free (measured);
         measured = NULL;
     }
@@ -107,20 +110,21 @@ int64_t *service_ages (struct service *s, int64_t now, struct error *err)
 }
 
 /* What the audits together leave undetermined; NULL with err. */
-static double *find_open (struct service *s, int64_t now, struct error *err)
+static double *find_open (const struct fabric *f, struct ledger *ledger,
+                          int64_t now, struct error *err)
 {
     const struct ledger_ageing ageing = {
         .quantile = RTT_MIDDLE, .now = now, .until = INT64_MAX,
     };
-    struct pathset *all = fabric_pathset_lids (s->fabric, NULL, 0, err);
+    struct pathset *all = fabric_pathset_lids (f, NULL, 0, err);
     struct observations o = { 0 };
     double *unknown = NULL;
 
     if (all
-        && (ledger_combine (s->ledger, all, &ageing, &o, err) == 0
+        && (ledger_combine (ledger, all, &ageing, &o, err) == 0
             || errno == ENOENT)) {
-        unknown = xcalloc (s->fabric->nlinks, sizeof (*unknown));
-        sweep_unknown (&o, s->fabric->nlinks, (uint64_t)now, unknown);
+        unknown = xcalloc (f->nlinks, sizeof (*unknown));
+        sweep_unknown (&o, f->nlinks, (uint64_t)now, unknown);
     }
     observations_clear (&o);
     pathset_destroy (all);
@@ -128,8 +132,8 @@ static double *find_open (struct service *s, int64_t now, struct error *err)
 }
 
 /* Choose what to audit, and audit it, if anything is due or not resolved. */
-static int run_next_sweep (struct service *s, const struct sweep_input *in,
-                           struct error *err)
+static int run_next_sweep (const struct service *s, struct ledger *ledger,
+                           const struct sweep_input *in, struct error *err)
 {
     const struct ledger_cause cause = { .why = LEDGER_SWEEP };
     struct hostlist nodes = { 0 };
@@ -148,14 +152,15 @@ static int run_next_sweep (struct service *s, const struct sweep_input *in,
         service_log (s, LINE_AUDIT,
                      "%zu idle nodes are audited, of %zu cables that are due",
                      nodes.count, plan.due);
-        rc = service_audit (s, &nodes, &cause, NULL, NULL, err);
+        rc = service_audit (s, ledger, &nodes, &cause, NULL, NULL, err);
     }
     free (nodes.name);
     sweep_clear (&plan);
     return rc;
 }
 
-int duty_sweep (struct service *s, struct error *err)
+int duty_sweep (const struct service *s, struct ledger *ledger,
+                struct service_state *state, struct error *err)
 {
     static int64_t searched; /* when it last searched for unresolved links */
     int64_t now = clock_date ();
@@ -167,18 +172,18 @@ int duty_sweep (struct service *s, struct error *err)
     };
     int64_t *measured = NULL;
     double *unknown = NULL;
-    int rc = in.every_s ? service_may_audit (s, LEDGER_SWEEP, err) : 0;
+    int rc = in.every_s ? service_may_audit (s, ledger, LEDGER_SWEEP, err) : 0;
 
-    s->untried = rc == 0;
-    if (rc > 0)
-        rc = find_idle_endpoints (s, now, &in.ps, err);
+    if (rc <= 0)
+        return rc < 0 ? -1 : DUTY_UNTRIED;
+    rc = find_idle_endpoints (s, ledger, state, now, &in.ps, err);
     if (rc > 0) {
-        in.measured = measured = service_ages (s, now, err);
-        rc = measured ? run_next_sweep (s, &in, err) : -1;
+        in.measured = measured = service_ages (s, ledger, now, err);
+        rc = measured ? run_next_sweep (s, ledger, &in, err) : -1;
         if (rc == 0 && llabs (now - searched) >= OPEN_EVERY_S) {
             searched = now;
-            in.unknown = unknown = find_open (s, now, err);
-            rc = unknown ? run_next_sweep (s, &in, err) : -1;
+            in.unknown = unknown = find_open (s->fabric, ledger, now, err);
+            rc = unknown ? run_next_sweep (s, ledger, &in, err) : -1;
         }
     }
     pathset_destroy (in.ps);

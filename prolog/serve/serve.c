@@ -40,7 +40,7 @@ enum { SPOOL, NOTIFY, POLICY, CONFIRM };
 
 static const struct {
     const char *name;
-    duty_f run;
+    duty_f *run;
     int every_ms;
     enum { NOTHING, LEDGER, FABRIC } needs; /* the fabric and the ledger */
 } duties[] = {
@@ -128,42 +128,57 @@ static bool wait_for_event (int fd, int64_t ms)
  * Ledger and fabric
  */
 
-static void close_all (struct service *s)
+/* The service as it runs. */
+struct running {
+    struct service site;
+    struct ledger *ledger;
+    ino_t ledger_inode;
+    struct service_state state;
+    bool clock_set; /* by clock_set_by, as logged */
+};
+
+static void close_fabric (struct running *r)
 {
-    nodemap_destroy (s->map);
-    fabric_destroy (s->fabric);
-    free (s->node_of);
-    free (s->reach);
-    ledger_close (s->ledger);
-    s->map = NULL;
-    s->fabric = NULL;
-    s->node_of = NULL;
-    s->reach = NULL;
-    s->ledger = NULL;
+    nodemap_destroy (r->site.map);
+    fabric_destroy (r->site.fabric);
+    free (r->site.node_of);
+    free (r->state.reach);
+    r->site.map = NULL;
+    r->site.fabric = NULL;
+    r->site.node_of = NULL;
+    r->state.reach = NULL;
+}
+
+static void close_all (struct running *r)
+{
+    close_fabric (r);
+    ledger_close (r->ledger);
+    r->ledger = NULL;
 }
 
 /* Keep the ledger open; open it again if its file was replaced. */
-static int keep_ledger (struct service *s, struct error *err)
+static int keep_ledger (struct running *r, struct error *err)
 {
+    const char *path = r->site.site.ledger;
     struct stat st;
 
-    if (s->ledger && stat (s->site.ledger, &st) == 0
-        && st.st_ino == s->ledger_inode)
+    if (r->ledger && stat (path, &st) == 0 && st.st_ino == r->ledger_inode)
         return 0;
-    ledger_close (s->ledger);
-    if (!(s->ledger = ledger_open (s->site.ledger, LEDGER_CREATE, err)))
+    ledger_close (r->ledger);
+    if (!(r->ledger = ledger_open (path, LEDGER_CREATE, err)))
         return -1;
-    if (stat (s->site.ledger, &st) < 0)
-        return error_errno (err, "%s", s->site.ledger);
-    s->ledger_inode = st.st_ino;
+    if (stat (path, &st) < 0)
+        return error_errno (err, "%s", path);
+    r->ledger_inode = st.st_ino;
     return 0;
 }
 
 /* Keep the published snapshot and the node map; read them again if the snapshot
  * is a new one.
  */
-static int keep_fabric (struct service *s, struct error *err)
+static int keep_fabric (struct running *r, struct error *err)
 {
+    struct service *s = &r->site;
     const char *map_path = s->site.node_map;
     const char **node_of = NULL;
     struct nodemap *map = NULL;
@@ -184,11 +199,7 @@ static int keep_fabric (struct service *s, struct error *err)
     if (!s->fabric || strcmp (s->fabric->hash, f->hash) != 0)
         service_log (s, LINE_FABRIC, "the fabric is %.12s: %s, %s", f->hash,
                      COUNTED (f->nhosts, "host"), COUNTED (f->nlinks, "link"));
-    nodemap_destroy (s->map);
-    fabric_destroy (s->fabric);
-    free (s->node_of);
-    free (s->reach);
-    s->reach = NULL;
+    close_fabric (r);
     s->fabric = f;
     s->map = map;
     s->node_of = node_of;
@@ -201,7 +212,7 @@ static int keep_fabric (struct service *s, struct error *err)
  */
 
 /* Log an error once, and set when to try again. */
-static void log_duty_error (struct service *s, struct duty_state *state,
+static void log_duty_error (const struct service *s, struct duty_state *state,
                             const struct error *err)
 {
     size_t i = 0;
@@ -218,8 +229,8 @@ static void log_duty_error (struct service *s, struct duty_state *state,
     state->due_ms = clock_ms () + state->wait_ms;
 }
 
-static void reset_duty_state (struct service *s, struct duty_state *state,
-                              int every_ms)
+static void reset_duty_state (const struct service *s,
+                              struct duty_state *state, int every_ms)
 {
     if (state->nsaid)
         service_log (s, LINE_RECOVERED, "recovered: %s", state->said[0]);
@@ -227,28 +238,30 @@ static void reset_duty_state (struct service *s, struct duty_state *state,
 }
 
 /* Run a duty. Return whether it did something. */
-static int run_duty (struct service *s, size_t i, struct duty_state *state)
+static bool run_duty (struct running *r, size_t i, struct duty_state *state)
 {
+    const struct service *s = &r->site;
+    struct told *told = &r->state.told;
     struct error err;
     int rc = -1;
 
-    s->hurry = s->untried = false;
-    if ((duties[i].needs < LEDGER || keep_ledger (s, &err) == 0)
-        && (duties[i].needs < FABRIC || keep_fabric (s, &err) == 0))
-        rc = duties[i].run (s, &err);
+    if ((duties[i].needs < LEDGER || keep_ledger (r, &err) == 0)
+        && (duties[i].needs < FABRIC || keep_fabric (r, &err) == 0))
+        rc = duties[i].run (s, r->ledger, &r->state, &err);
     if (rc < 0) {
         log_duty_error (s, state, &err);
-        told_trouble (&s->told, duties[i].name, err.text);
+        told_trouble (told, duties[i].name, err.text);
+        return false;
     }
-    else if (rc == 0 && s->untried && state->nsaid) {
+    if (!(rc & DUTY_DID) && rc & DUTY_UNTRIED && state->nsaid) {
         state->wait_ms = 0;
         state->due_ms = clock_ms () + duties[i].every_ms;
+        return false;
     }
-    else {
-        told_trouble (&s->told, duties[i].name, NULL);
-        reset_duty_state (s, state, s->hurry ? SECOND_MS : duties[i].every_ms);
-    }
-    return rc > 0;
+    told_trouble (told, duties[i].name, NULL);
+    reset_duty_state (s, state, rc & DUTY_HURRY ? SECOND_MS
+                                                : duties[i].every_ms);
+    return rc & DUTY_DID;
 }
 
 static void all_due (struct duty_state state[DUTIES])
@@ -272,7 +285,8 @@ static int64_t next_due (const struct duty_state state[DUTIES])
  * due within SETTLE_MS anyway, or waits after a failure, the spool is not
  * polled.
  */
-static void wait_for (struct service *s, struct duty_state state[DUTIES])
+static void wait_for (const struct service *s,
+                      struct duty_state state[DUTIES])
 {
     int64_t now = clock_ms ();
     int64_t next = next_due (state);
@@ -285,8 +299,9 @@ static void wait_for (struct service *s, struct duty_state state[DUTIES])
 }
 
 /* Read pmm.conf again. If it is bad, the old options stay. */
-static void reread_conf (struct service *s)
+static void reread_conf (struct running *r)
 {
+    struct service *s = &r->site;
     struct site site;
     struct error err;
 
@@ -301,50 +316,51 @@ static void reread_conf (struct service *s)
                      "a new Spool takes effect after a restart");
     site_clear (&s->site);
     s->site = site;
-    close_all (s);
+    close_all (r);
     service_log (s, LINE_SERVICE, "pmm.conf was read again");
 }
 
 /* Say when the wall clock is set, and when it tells the date again. */
-static void watch_clock (struct service *s)
+static void watch_clock (struct running *r)
 {
+    const struct service *s = &r->site;
     int64_t by = clock_set_by ();
 
-    if (by && !s->clock_set)
+    if (by && !r->clock_set)
         service_log (s, LINE_TROUBLE,
                      "the clock was set %" PRId64 " s %s: dates go on as they "
                      "were, until it has been so for an hour",
                      (int64_t)llabs (by),
                      by < 0 ? "back" : "ahead");
-    if (!by && s->clock_set)
+    if (!by && r->clock_set)
         service_log (s, LINE_RECOVERED, "dates are the clock's again");
-    s->clock_set = by != 0;
+    r->clock_set = by != 0;
 }
 
-static void run_service_loop (struct service *s, bool once)
+static void run_service_loop (struct running *r, bool once)
 {
     struct duty_state state[DUTIES] = { 0 };
 
     if (!once) /* however often it is started */
-        s->prune_due_ms = clock_ms () + HOUR_MS;
+        r->state.prune.due_ms = clock_ms () + HOUR_MS;
     do {
-        watch_clock (s);
+        watch_clock (r);
         if (again) {
             again = 0;
-            reread_conf (s);
+            reread_conf (r);
             all_due (state);
         }
         for (size_t i = 0; i < DUTIES && !stop; i++) {
             if (state[i].due_ms > clock_ms ())
                 continue;
-            if (run_duty (s, i, &state[i]))
+            if (run_duty (r, i, &state[i]))
                 all_due (state);
             if (i == POLICY && duty_wishes () > 0 && !state[CONFIRM].wait_ms)
                 state[CONFIRM].due_ms = 0;
         }
         if (!once && !stop)
-            wait_for (s, state);
-        else if (s->told.telling > 0) {
+            wait_for (&r->site, state);
+        else if (r->state.told.telling > 0) {
             wait_for_event (-1, SETTLE_MS);
             state[NOTIFY].due_ms = 0;
         }
@@ -352,7 +368,7 @@ static void run_service_loop (struct service *s, bool once)
 }
 
 /* Check that we run as SlurmUser. Wait until Slurm answers. */
-static int know_user (struct service *s, bool once, struct error *err)
+static int know_user (const struct service *s, bool once, struct error *err)
 {
     struct duty_state state = { 0 };
     char user[CONTROLLER_NAME];
@@ -383,33 +399,33 @@ static int not_root (const struct site *site, struct error *err)
 
 int serve (const char *conf, bool once, FILE *log, struct error *err)
 {
-    struct service s = { .conf = conf, .log = log, .stop = &stop };
+    struct running r = { .site = { .conf = conf, .log = log, .stop = &stop,
+                                   .journal = is_journal (log) } };
+    struct service *s = &r.site;
     int rc = -1;
 
     catch_service_signals ();
-    s.journal = is_journal (log);
-    if (site_read (&s.site, s.conf, 1, err) == 0
-        && not_root (&s.site, err) == 0
-        && (s.spool = spool_open (s.site.spool, SPOOL_WAIT_MS, err)))
-        rc = keep_ledger (&s, err);
+    if (site_read (&s->site, conf, 1, err) == 0 && not_root (&s->site, err) == 0
+        && (s->spool = spool_open (s->site.spool, SPOOL_WAIT_MS, err)))
+        rc = keep_ledger (&r, err);
     if (rc < 0 && errno == EUCLEAN)
         err->fault = ERROR_INPUT; /* another start will not help */
     else if (rc < 0 && errno == ENOENT)
         err->fault = ERROR_WORLD; /* it may not be mounted yet */
     if (rc == 0)
-        rc = know_user (&s, once, err);
+        rc = know_user (s, once, err);
     if (rc == 0) {
-        service_log (&s, LINE_SERVICE, "the audit service has started");
-        run_service_loop (&s, once);
-        service_passed (&s);
-        service_log (&s, LINE_SERVICE, "the audit service ends");
+        service_log (s, LINE_SERVICE, "the audit service has started");
+        run_service_loop (&r, once);
+        service_passed (s);
+        service_log (s, LINE_SERVICE, "the audit service ends");
     }
-    close_all (&s);
-    spool_list_clear (&s.ended);
-    spool_close (s.spool);
-    site_clear (&s.site);
+    close_all (&r);
+    spool_list_clear (&r.state.ended);
+    spool_close (s->spool);
+    site_clear (&s->site);
     duty_wishes_clear ();
-    told_clear (&s.told);
+    told_clear (&r.state.told);
     duty_reports_clear ();
     return rc;
 }

@@ -919,7 +919,7 @@ static int64_t age_of (struct ledger *l, uint32_t link)
     struct ledger_rows ages;
     int64_t time = -1;
 
-    ledger_list (l, LEDGER_AGES, 0, 0, &ages, &err);
+    ledger_list (l, LEDGER_NEWEST, 0, 0, &ages, &err);
     for (size_t i = 0; i < ages.n; i++)
         if (!strcmp (ages.link[i].link, net->net.link[link].id))
             time = ages.link[i].ended;
@@ -1032,7 +1032,7 @@ static void test_ages (void)
     audit (l, 100, 2, 400, VERDICT_FAIL);
     audit (l, 300, 2, 400, VERDICT_UNKNOWN);
     begin_at (l, 400, &by_hand);
-    ages = ledger_json (l, LEDGER_AGES, 0, 0, &err);
+    ages = ledger_json (l, LEDGER_NEWEST, 0, 0, &err);
     links = json_array_size (ages);
     json_decref (ages);
     ok (age_of (l, 2) == 301

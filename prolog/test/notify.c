@@ -21,6 +21,8 @@
 
 static struct error err;
 static struct ledger_pruned done;
+static struct ledger *ledger;
+static struct service_state state;
 static struct service service;
 static char dir[] = "/tmp/pmm-test.XXXXXX";
 
@@ -59,11 +61,10 @@ static size_t count (const char *text)
 static bool settle (void)
 {
     for (int i = 0; i < 6000; i++) {
-        service.hurry = false;
-        if (test_notify (&service, &err) < 0)
-            return false;
-        if (!service.told.telling && !service.hurry)
-            return true;
+        int rc = test_notify (&service, ledger, &state, &err);
+
+        if (rc <= 0)
+            return rc == 0;
         usleep (10000);
     }
     return false;
@@ -75,10 +76,10 @@ static int64_t act (const char *node, const char *kind, bool done)
         .node = node, .kind = kind, .link = "0002c90000000010/1",
         .reason = "pmm: its cable is slow", .why = "clean twice",
     };
-    int64_t id = ledger_intend (service.ledger, time (NULL), &action, &err);
+    int64_t id = ledger_intend (ledger, time (NULL), &action, &err);
 
     if (done)
-        ledger_done (service.ledger, time (NULL), id, &err);
+        ledger_done (ledger, time (NULL), id, &err);
     return id;
 }
 
@@ -94,7 +95,7 @@ static void decide (const char *const *node, const enum policy_block *block,
         v[i].block = block[i];
         strcpy (v[i].why, "it FAILs");
     }
-    notify_decisions (&service.told, &d);
+    notify_decisions (&state, &d);
 }
 
 static void test_events (void)
@@ -178,10 +179,10 @@ static void fail (struct pathset *ps, struct plan *plan, const char *links,
     for (; *links; links++)
         verdict_add_number (v, &v->finding->suspect, &v->finding->nsuspects,
                             link + (uint32_t)(*links - '0'));
-    id = ledger_begin (service.ledger, begun, f->hash, &cause, host, 4,
+    id = ledger_begin (ledger, begun, f->hash, &cause, host, 4,
                        s->nonce, &err);
-    ok (ledger_led (service.ledger, id, leader, &err) == 0
-            && ledger_record (service.ledger, begun + 1, ps, s, v, "says", &err)
+    ok (ledger_led (ledger, id, leader, &err) == 0
+            && ledger_record (ledger, begun + 1, ps, s, v, "says", &err)
                    > 0,
         "an audit");
     samples_destroy (s);
@@ -192,7 +193,7 @@ static void fail (struct pathset *ps, struct plan *plan, const char *links,
 /* How many cables the sweep measured again, so long ago. */
 static int doubted (int64_t ago)
 {
-    int64_t *age = service_ages (&service, time (NULL) - ago, &err);
+    int64_t *age = service_ages (&service, ledger, time (NULL) - ago, &err);
     int n = 0;
 
     for (size_t i = 0; i < service.fabric->nlinks && age; i++)
@@ -324,13 +325,13 @@ static void test_hang (void)
     service.site.notify_program = xasprintf ("%s/hang", dir);
     act ("h0005", "drain", true);
     act ("h0006", "drain", true);
-    ledger_close (service.ledger);
+    ledger_close (ledger);
     if (fork () == 0) {
-        service.ledger = ledger_open ("led", LEDGER_WRITE, &err);
-        _exit (test_notify (&service, &err) < 0);
+        ledger = ledger_open ("led", LEDGER_WRITE, &err);
+        _exit (test_notify (&service, ledger, &state, &err) < 0);
     }
     wait (NULL);
-    service.ledger = ledger_open ("led", LEDGER_WRITE, &err);
+    ledger = ledger_open ("led", LEDGER_WRITE, &err);
     while (!*pid)
         if ((fp = fopen ("pid", "r"))) {
             if (!fgets (pid, sizeof (pid), fp))
@@ -339,9 +340,8 @@ static void test_hang (void)
         }
     free (service.site.notify_program);
     service.site.notify_program = was;
-    service.hurry = false;
-    ok (test_notify (&service, &err) == 0 && service.hurry
-            && !service.told.telling && count ("\n") == n,
+    ok (test_notify (&service, ledger, &state, &err) == DUTY_HURRY
+            && !state.told.telling && count ("\n") == n,
         "one program at a time, also after the service was killed");
     service.log = fopen ("log", "w");
     kill ((pid_t)atoi (pid), SIGKILL);
@@ -355,22 +355,22 @@ static void test_hang (void)
 static void test_trouble (void)
 {
     size_t n = count ("\n");
-    struct ledger *ledger = service.ledger;
+    struct ledger *was = ledger;
 
-    told_trouble (&service.told, "comments", "slurmdbd does not answer");
+    told_trouble (&state.told, "comments", "slurmdbd does not answer");
     ok (settle () && count ("\n") == n, "trouble is not told at once");
-    service.told.trouble->since_ms = clock_ms () - TROUBLE_MS;
-    told_trouble (&service.told, "comments", "slurmdbd is gone");
+    state.told.trouble->since_ms = clock_ms () - TROUBLE_MS;
+    told_trouble (&state.told, "comments", "slurmdbd is gone");
     ok (settle () && settle () && count ("\n") == n + 1
             && count ("trouble|slurmdbd is gone; next: pmm doctor; ") == 1,
         "... but when it lasts, once");
-    service.ledger = NULL;
+    ledger = NULL;
     ok (settle () && settle () && count ("\n") == n + 2
             && count ("trouble|slurmdbd is gone; next: pmm doctor; ") == 2,
         "... also if there is no ledger to note it in");
-    service.ledger = ledger;
-    told_trouble (&service.told, "comments", NULL);
-    ok (settle () && count ("\n") == n + 2 && service.told.ntroubles == 0,
+    ledger = was;
+    told_trouble (&state.told, "comments", NULL);
+    ok (settle () && count ("\n") == n + 2 && state.told.ntroubles == 0,
         "its end is not told");
 }
 
@@ -378,12 +378,12 @@ static void test_trouble (void)
 static void test_digest (void)
 {
     ok (count ("digest|") == 1, "a digest a week");
-    ledger_notices (service.ledger, 1, "digest:", NULL, 0, &err);
-    service.told.digest = 0;
+    ledger_notices (ledger, 1, "digest:", NULL, 0, &err);
+    state.told.digest = 0;
     ok (settle () && count ("digest|") == 1, "... not if the service starts");
-    ledger_notices (service.ledger, 1, "digest:", NULL, 0, &err);
-    ledger_prune (service.ledger, time (NULL), INT64_MAX, &done, &err);
-    service.told.digest = 0;
+    ledger_notices (ledger, 1, "digest:", NULL, 0, &err);
+    ledger_prune (ledger, time (NULL), INT64_MAX, &done, &err);
+    state.told.digest = 0;
     ok (settle ()
             && count ("digest|the last 7 days: 0 audits, drained 4, "
                           "resumed 1, would have drained 1; 0 cables") == 1,
@@ -400,12 +400,12 @@ static int tell_hostile (const char *program)
         .node = node, .kind = "drain", .link = "0002c90000000010/1",
         .reason = "-n \t\033[31mpmm", .why = "",
     };
-    int64_t id = ledger_intend (service.ledger, time (NULL), &action,
+    int64_t id = ledger_intend (ledger, time (NULL), &action,
                                 &err);
 
     free (service.site.notify_program);
     service.site.notify_program = xstrdup (program);
-    return id > 0 && ledger_done (service.ledger, time (NULL), id, &err) == 0
+    return id > 0 && ledger_done (ledger, time (NULL), id, &err) == 0
                    && settle ()
                ? 0 : 1;
 }
@@ -422,7 +422,7 @@ int main (int argc, char *argv[])
     setenv ("PMM_SECRET", "1", 1);
     if (!mkdtemp (dir) || chdir (dir) < 0 || chmod (dir, 0755) < 0
         || !(service.fabric = generate_fat_tree (&tree, &err))
-        || !(service.ledger = ledger_open ("led", LEDGER_CREATE, &err)))
+        || !(ledger = ledger_open ("led", LEDGER_CREATE, &err)))
         return 1;
     write_file ("program", 0755,
                 "#!/bin/sh\n"
@@ -445,9 +445,9 @@ int main (int argc, char *argv[])
         test_trouble ();
         test_digest ();
     }
-    ledger_close (service.ledger);
+    ledger_close (ledger);
     fabric_destroy (service.fabric);
-    told_clear (&service.told);
+    told_clear (&state.told);
     free (service.site.notify_program);
     for (size_t i = 0; i < sizeof (files) / sizeof (files[0]); i++)
         unlink (files[i]);

@@ -31,6 +31,8 @@ time_t time (time_t *t)
     return wall;
 }
 
+static struct ledger *ledger;
+static struct service_state state;
 static struct service service = {
     .site = { .ledger_days = 90, .reports = "" },
 };
@@ -49,7 +51,7 @@ static void audit (void)
     const char *const host[] = { "h0001", "h0002" };
     char nonce[LEDGER_NONCE_BYTES];
 
-    if (ledger_begin (service.ledger, clock_date (), fabric->hash, &cause,
+    if (ledger_begin (ledger, clock_date (), fabric->hash, &cause,
                       host, 2, nonce, &err) < 0)
         abort ();
 }
@@ -58,18 +60,19 @@ static int64_t left (void)
 {
     int64_t oldest, newest;
 
-    return ledger_old (service.ledger, INT64_MAX, &oldest, &newest, &err);
+    return ledger_old (ledger, INT64_MAX, &oldest, &newest, &err);
 }
 
 /* The duty as the service has it: hourly, and as often as it is in a hurry. */
 static void prune (int64_t hours)
 {
     for (int64_t h = 0; h < hours; h++) {
-        do {
-            service.hurry = false;
-            if (duty_prune (&service, &err) < 0)
+        int rc;
+
+        do
+            if ((rc = duty_prune (&service, ledger, &state, &err)) < 0)
                 abort ();
-        } while (service.hurry);
+        while (rc & DUTY_HURRY);
         pass (HOUR);
     }
 }
@@ -85,7 +88,7 @@ static void live (int64_t days)
 
 static void restart (void)
 {
-    service.prune_due_ms = service.prune_before = service.told_old_ms = 0;
+    state.prune = (struct prune){ 0 };
 }
 
 static char *said;
@@ -112,7 +115,7 @@ int main (void)
     fabric = generate_fat_tree (&tree, &err);
     service.log = open_memstream (&said, &size);
     if (!fabric || !mkdtemp (dir) || chdir (dir) < 0 || chmod (dir, 0755) < 0
-        || !(service.ledger = ledger_open ("led", LEDGER_CREATE, &err)))
+        || !(ledger = ledger_open ("led", LEDGER_CREATE, &err)))
         abort ();
     prune (2);
     ok (left () == 0, "nothing is there to delete");

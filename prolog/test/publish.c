@@ -24,6 +24,8 @@ enum { HOSTS = 4 };
 
 static struct error err;
 static struct ledger_pruned done;
+static struct ledger *ledger;
+static struct service_state state;
 static struct service service = {
     .site = { .verdicts = "verdicts", .metrics = "metrics.prom",
               .snapshot = "/nonexistent/fabric" },
@@ -79,9 +81,9 @@ static int64_t record (bool limited, const char *found, const char *open)
     for (; *open; open++)
         verdict_add_number (v, &v->open, &v->nopen,
                             link_of ((uint32_t)(*open - '1')));
-    ledger_begin (service.ledger, when - 1, f->hash, &cause, host, HOSTS,
+    ledger_begin (ledger, when - 1, f->hash, &cause, host, HOSTS,
                   s->nonce, &err);
-    id = ledger_record (service.ledger, when, ps, s, v, "says", &err);
+    id = ledger_record (ledger, when, ps, s, v, "says", &err);
     samples_destroy (s);
     verdict_destroy (v);
     free (latency);
@@ -153,11 +155,11 @@ static void test_coverage (void)
         char cables[8];
         size_t n = 0;
 
-        ok (service_reach (&service, &nodes, &err) == 0
-                && duty_metrics (&service, &err) == 0,
+        ok (service_reach (&service, &state, &nodes, &err) == 0
+                && duty_metrics (&service, ledger, &state, &err) == 0,
             "Slurm has %zu nodes", tab[i].n);
         for (size_t k = 0; k < f->nlinks; k++)
-            n += service.reach[k];
+            n += state.reach[k];
         sprintf (cables, "%zu", n);
         share = metrics ("pmm_coverage_ratio", "");
         ok (!strcmp (cables, tab[i].cables) && !strcmp (share, tab[i].share),
@@ -180,7 +182,7 @@ static int enter_pcie (uint32_t host, int64_t audit, unsigned int lanes)
     for (int i = 0; i < PORTS_PCIE; i++)
         counter[i] = (struct ledger_counter){ port, ports_pcie[i].name,
                                               ports_pcie_value (&pcie, i) };
-    return ledger_counters (service.ledger, audit, counter, PORTS_PCIE, &err);
+    return ledger_counters (ledger, audit, counter, PORTS_PCIE, &err);
 }
 
 /* What the metrics say beside what audits found; the last audit FAILs for one
@@ -238,35 +240,35 @@ static void test_metrics (void)
     uint32_t leaf = f->port[fabric_far_port (f, f->endpoint[0].port)].node;
 
     for (size_t i = 0; i < 3; i++) {
-        int64_t id = ledger_intend (service.ledger, 100, &drain[i], &err);
+        int64_t id = ledger_intend (ledger, 100, &drain[i], &err);
 
         if (i < 2)
-            ledger_done (service.ledger, 101, id, &err);
+            ledger_done (ledger, 101, id, &err);
     }
     ok (enter_pcie (0, 6, 8) == 0 && enter_pcie (0, 7, 16) == 0
             && enter_pcie (1, 6, 16) == 0 && enter_pcie (1, 7, 8) == 0,
         "an adapter lost lanes, another one has them again");
-    ok (ledger_give_up (service.ledger, 100, 0, "ended", &err) == 0,
+    ok (ledger_give_up (ledger, 100, 0, "ended", &err) == 0,
         "no audit is open");
-    ledger_begin (service.ledger, 100, f->hash,
+    ledger_begin (ledger, 100, f->hash,
                   &(struct ledger_cause){ .why = LEDGER_BY_HAND },
                   (const char *const[]){ f->host[0].name }, 1,
                   (char[LEDGER_NONCE_BYTES]){ 0 }, &err);
-    ok (ledger_give_up (service.ledger, 100, 0, "ended", &err) == 1
-            && ledger_prune (service.ledger, 0, 2, &done, &err) == 0
+    ok (ledger_give_up (ledger, 100, 0, "ended", &err) == 1
+            && ledger_prune (ledger, 0, 2, &done, &err) == 0
             && done.audits == 6,
         "old audits are deleted: %s", err.text);
     free (f->node[leaf].desc);
     service.fabric->node[leaf].desc = strdup ("a \"\\}\n# 1");
     service.fabric->node[leaf].spread.hashed = 1;
     service.fabric->port[f->endpoint[3].port].state = PORT_INIT;
-    service.decided = true;
-    service.blocked[POLICY_COMMON] = 2;
+    state.decided = true;
+    state.blocked[POLICY_COMMON] = 2;
     for (size_t i = 0; i < 3; i++)
-        told_trouble (&service.told, (const char *const[]){ "a", "b", "c" }[i],
+        told_trouble (&state.told, (const char *const[]){ "a", "b", "c" }[i],
                          "it fails");
-    ok (service_reach (&service, &nodes, &err) == 0
-            && duty_metrics (&service, &err) == 0,
+    ok (service_reach (&service, &state, &nodes, &err) == 0
+            && duty_metrics (&service, ledger, &state, &err) == 0,
         "metrics");
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         const char *values = metrics (tab[i].name, tab[i].label);
@@ -276,10 +278,10 @@ static void test_metrics (void)
     }
     test_coverage ();
     fabric_destroy (service.fabric);
-    ledger_close (service.ledger);
+    ledger_close (ledger);
     service.fabric = NULL;
-    service.ledger = NULL;
-    ok (duty_metrics (&service, &err) == 0
+    ledger = NULL;
+    ok (duty_metrics (&service, ledger, &state, &err) == 0
             && !strcmp (metrics ("pmm_service_failing_duties", ""), "3"),
         "... also without a ledger and a fabric");
 }
@@ -299,7 +301,7 @@ static void test_gone (void)
     } while (fabric_find_host (service.fabric, "h0001") == FABRIC_NONE
              || fabric_find_host (service.fabric, "h0004") != FABRIC_NONE);
     service.node_of = nodemap_nodes (NULL, service.fabric);
-    duty_publish (&service, &err);
+    duty_publish (&service, ledger, &state, &err);
     fp = fopen ("verdicts", "r");
     while (fp && !*says && fgets (line, sizeof (line), fp))
         sscanf (line, "node h0001 UNKNOWN %*s %*s %127[^\n]", says);
@@ -334,7 +336,7 @@ static void test_ports (void)
         fprintf (fp, "ports %s %d %ld\n", tab[i].node, tab[i].was,
                  now - tab[i].days * DAY);
     fclose (fp);
-    ok (duty_publish (&service, &err) == 0, "published again");
+    ok (duty_publish (&service, ledger, &state, &err) == 0, "published again");
     fp = fopen ("verdicts", "r");
     while (fp && fgets (line, sizeof (line), fp))
         for (size_t i = 0; i < N; i++) {
@@ -383,7 +385,7 @@ int main (int argc, char **argv)
     if (!mkdtemp (dir) || chdir (dir) < 0 || chmod (dir, 0755) < 0
         || !(service.fabric = generate_fat_tree (&tree, &err))
         || !(service.node_of = nodemap_nodes (NULL, service.fabric))
-        || !(service.ledger = ledger_open ("led", LEDGER_CREATE, &err)))
+        || !(ledger = ledger_open ("led", LEDGER_CREATE, &err)))
         return 1;
     for (size_t i = 0; i < HOSTS; i++)
         host[i] = service.fabric->host[i].name;
@@ -392,8 +394,8 @@ int main (int argc, char **argv)
         return 1;
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         ok (record (tab[i].limited, tab[i].found, tab[i].open) == (int64_t)i + 1
-                && duty_publish (&service, &err) == 0
-                && duty_metrics (&service, &err) == 0,
+                && duty_publish (&service, ledger, &state, &err) == 0
+                && duty_metrics (&service, ledger, &state, &err) == 0,
             "%s", tab[i].what);
         ok (!strcmp (published (), tab[i].published), "... is published: %s",
             published ());
@@ -411,7 +413,7 @@ int main (int argc, char **argv)
     test_metrics ();
     plan_destroy (plan);
     pathset_destroy (ps);
-    free (service.reach);
+    free (state.reach);
     free (service.node_of);
     for (size_t i = 0; i < 6; i++) {
         static const char *const file[]
