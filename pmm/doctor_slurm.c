@@ -459,7 +459,8 @@ static int topology_nodes (const char *path, struct hostlist *hl,
 {
     FILE *fp = file_open_input (path, err), *out;
     size_t len;
-    char *text = fp ? file_slurp (fp, TOPOLOGY_BYTES, &len, err) : NULL;
+    char *text = verb_keep (
+        fp ? file_slurp (fp, TOPOLOGY_BYTES, &len, err) : NULL);
     char *lists = NULL, *rest = text, *line;
     bool includes = false;
     int rc = 0;
@@ -481,13 +482,12 @@ static int topology_nodes (const char *path, struct hostlist *hl,
         fprintf (out, "%.*s ", (int)strcspn (line, " \t\r\"'"), line);
     }
     fclose (out);
+    verb_keep (lists);
     if (!includes && (rc = hostlist_expand (hl, lists, CONTROLLER_NODES_MAX,
                                             err)) == 0) {
         qsort (hl->name, hl->count, sizeof (*hl->name), compare_strings);
         rc = 1;
     }
-    free (lists);
-    free (text);
     return rc;
 }
 

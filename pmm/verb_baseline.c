@@ -54,7 +54,7 @@ static json_t *extent_json (const struct fabric *f, const struct baseline *b,
                             const char *path)
 {
     uint32_t *times = verb_keep (baseline_times (b));
-    char *file = verb_keep (text_clean (xstrdup (path)));
+    char *file = text_clean (pool_strdup (verb_pool, path));
     size_t n = pathset_size (b->ps);
     const char **host = verb_array (n, sizeof (*host));
     json_t *without = json_array (), *crossed = json_object ();

@@ -371,8 +371,8 @@ static enum doctor_level check_rails (struct doctor *d)
     for (size_t i = 0; i < f->nlinks; i++)
         down += !fabric_is_up (f, &f->link[i]);
     n = accepted_fewer (f, d->site.snapshot, &fewer);
-    first = n > 0 ? fewer_text (f, &fewer[0]) : NULL;
-    free (fewer);
+    verb_keep (fewer);
+    first = n > 0 ? verb_keep (fewer_text (f, &fewer[0])) : NULL;
     if (n + down > 0)
         doctor_todo (d, "pmm fabric check");
     if (n > 1)
@@ -386,7 +386,6 @@ static enum doctor_level check_rails (struct doctor *d)
         say_warn (d, "%.300s%s: pmm fabric check", first, others);
     else
         say_ok (d, "no host has fewer than its peers, all cables are active");
-    free (first);
     return n + down > 0 ? DOCTOR_WARN : DOCTOR_OK;
 }
 

@@ -10,7 +10,6 @@
 #include "ibquery/snapshot.h"
 #include "ibquery/spread.h"
 #include "pmm/verb.h"
-#include "util/alloc.h"
 #include "util/rng.h"
 
 enum {
@@ -155,7 +154,6 @@ static void read_latencies (const struct fabric *f, const char *path,
         seen[link] = true;
         latency[link] = ns;
     }
-    free (text);
 }
 
 /*
@@ -232,8 +230,8 @@ static const struct fault_kind {
     { "slow-host", "host", &given.slow_host, slow_host },
 };
 
-/* Split NAME=NUMBER, of which the number is from min to max: the caller frees
- * the name. form is for the error.
+/* Split NAME=NUMBER, of which the number is from min to max. form is for the
+ * error.
  */
 static char *split_option (const char *option, const char *form,
                            const char *word, double min, double max,
@@ -243,7 +241,7 @@ static char *split_option (const char *option, const char *form,
 
     if (!equals || text_double (equals + 1, min, max, number) < 0)
         die_input ("--%s %.80s: expected %s", option, word, form);
-    return xasprintf ("%.*s", (int)(equals - word), word);
+    return verb_text ("%.*s", (int)(equals - word), word);
 }
 
 static void add_simulated_fault (const struct fabric *f,
@@ -256,7 +254,6 @@ static void add_simulated_fault (const struct fabric *f,
 
     if (!kind->slow (f, name, ns, t))
         die_input ("--%s %.80s: no such %s", kind->option, word, kind->of);
-    free (name);
 }
 
 /*
@@ -271,10 +268,10 @@ static void make_truth (const struct inputs *in, struct simulate_options *opts,
     double busy[3]; /* share, probability, ns */
     struct rng rng;
 
-    t->latency = xarray (f->nlinks, sizeof (*t->latency));
-    t->arc = xcalloc (2 * f->nlinks, sizeof (*t->arc));
-    t->busy = xcalloc (f->nlinks, sizeof (*t->busy));
-    t->host = xcalloc (f->nhosts, sizeof (*t->host));
+    t->latency = verb_array (f->nlinks, sizeof (*t->latency));
+    t->arc = verb_array (2 * f->nlinks, sizeof (*t->arc));
+    t->busy = verb_array (f->nlinks, sizeof (*t->busy));
+    t->host = verb_array (f->nhosts, sizeof (*t->host));
     opts->arc_ns = t->arc;
     for (size_t l = 0; l < f->nlinks; l++)
         t->latency[l] = f->link[l].kind == LINK_HOST ? HOST_NS : SWITCH_NS;
@@ -329,7 +326,7 @@ static void make_loopbacks (const struct fabric *f, const struct pathset *ps,
 
     if (given.loopback == 0)
         return;
-    t->loopback = xarray (n, sizeof (*t->loopback));
+    t->loopback = verb_array (n, sizeof (*t->loopback));
     for (size_t i = 0; i < n; i++) {
         uint32_t end = pathset_endpoint (ps, i)->id;
 
@@ -425,11 +422,6 @@ static int run_simulate (struct inputs *in)
     if (ps != in->ps)
         pathset_destroy (ps);
     fabric_destroy (twisted);
-    free (t.latency);
-    free (t.arc);
-    free (t.busy);
-    free (t.host);
-    free (t.loopback);
     noise_destroy (t.noise);
     return EXIT_OK;
 }

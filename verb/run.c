@@ -54,16 +54,6 @@ struct error fault;
 static struct inputs verb_inputs;
 struct pool *verb_pool;
 
-void *verb_keep (void *heap)
-{
-    return pool_keep (verb_pool, heap, free);
-}
-
-char *verb_keep_text (char *heap)
-{
-    return verb_keep (heap);
-}
-
 static void end_json (void *json)
 {
     json_decref (json);
@@ -98,11 +88,6 @@ int need_ok (int rc)
     if (rc < 0)
         die ();
     return rc;
-}
-
-char *verb_fold (const char *const *name, size_t n)
-{
-    return verb_keep (hostlist_fold (name, n));
 }
 
 /*

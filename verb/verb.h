@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/judge/judge.h"
 #include "core/judge/verdict.h"
@@ -146,10 +147,10 @@ extern struct pool *verb_pool;
 
 #define verb_text(...) pool_printf (verb_pool, __VA_ARGS__)
 #define verb_array(n, size) pool_alloc (verb_pool, (n), (size))
-void *verb_keep (void *heap);
-char *verb_keep_text (char *heap);
+#define verb_keep(heap) pool_keep (verb_pool, (heap), free)
+#define verb_keep_text(heap) ((char *)verb_keep (heap))
+#define verb_fold(name, n) verb_keep_text (hostlist_fold ((name), (n)))
 json_t *verb_keep_json (json_t *json);
-char *verb_fold (const char *const *name, size_t n); /* as hostlist_fold */
 
 /*
  * Files. The runner opens what a verb's row lists; these are for verbs that

@@ -69,7 +69,7 @@ struct infer_matrix *inputs_latencies (const char *path,
     bool plain;
     FILE *text;
     size_t len;
-    char *s = file_slurp (fp, LATENCIES_BYTES_MAX, &len, &fault);
+    char *s = verb_keep (file_slurp (fp, LATENCIES_BYTES_MAX, &len, &fault));
 
     if (!s)
         error_prefix (&fault, "%s", path);
@@ -84,7 +84,6 @@ struct infer_matrix *inputs_latencies (const char *path,
     m = plain ? infer_matrix_read (text, path, unit_ns, &fault)
               : latencies_of (text, path, length, stat);
     fclose (text);
-    free (s);
     file_close_input (fp);
     return need (m);
 }

@@ -7,7 +7,6 @@
 
 #include "compare/cmd/cmd.h"
 #include "compare/export/export.h"
-#include "util/alloc.h"
 
 static struct export_words {
     int format;             /* of formats; -1: not given */

@@ -14,7 +14,6 @@
 #include "core/rate/flows.h"
 #include "ibquery/snapshot.h"
 #include "compare/cmd/cmd.h"
-#include "util/alloc.h"
 #include "util/json.h"
 
 #define NONE TOPOLOGY_NONE
@@ -100,10 +99,8 @@ static struct infer_matrix *load_measured (const char *path, bool *lost)
     if (!w)
         error_prefix (&fault, "%s", path);
     *lost = n > 0;
-    for (size_t i = 0; i < n; i++) {
-        verb_say ("not measured: %s", label[i]);
-        free (label[i]);
-    }
+    for (size_t i = 0; i < n; i++)
+        verb_say ("not measured: %s", verb_keep_text (label[i]));
     free (label);
     infer_matrix_destroy (all);
     return need (w);

@@ -7,7 +7,6 @@
 
 #include "compare/pattern/pattern.h"
 #include "compare/cmd/cmd.h"
-#include "util/alloc.h"
 
 enum {
     ONE_EACH = -1,            /* one host per process */

@@ -9,7 +9,6 @@
 
 #include "compare/series/formats.h"
 #include "compare/cmd/cmd.h"
-#include "util/alloc.h"
 #include "util/terminal.h"
 
 enum { OWN_NONE = -1, ALL_RUNS = -1 };

@@ -9,7 +9,6 @@
 #include "compare/throughput/measured.h"
 #include "core/rate/across.h"
 #include "core/rate/carry.h"
-#include "util/alloc.h"
 
 enum { MESSAGE_BYTES = 1 << 20 }; /* of a flow */
 
@@ -45,7 +44,7 @@ static void set_rate (const struct fabric *f, const char *word, double *rate)
 static int run_compare_simulate (struct inputs *in)
 {
     double *rate = verb_array (plan_probes (in->plan), sizeof (*rate));
-    double *link = across_rates (in->ps);
+    double *link = verb_keep (across_rates (in->ps));
     struct series *s;
 
     if (!plan_rules (plan_method (in->plan))->flows)
@@ -59,7 +58,6 @@ static int run_compare_simulate (struct inputs *in)
     s = need (measured_series (in->ps, in->plan, rate, MESSAGE_BYTES, &fault));
     need_ok (series_write (s, inputs_output (in), &fault));
     series_destroy (s);
-    free (link);
     return EXIT_OK;
 }
 

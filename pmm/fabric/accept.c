@@ -8,7 +8,6 @@
 #include "ibquery/lines.h"
 #include "ibquery/links/accepted.h"
 #include "pmm/verb.h"
-#include "util/alloc.h"
 #include "util/json.h"
 
 static struct accept_words {
@@ -119,7 +118,7 @@ static void remove_accepted (const struct inputs *in, struct accepted *a,
 
 static int run_accept (struct inputs *in)
 {
-    char *path = accepted_path (in->fabric_path);
+    char *path = verb_keep (accepted_path (in->fabric_path));
     const char *text = in->operand[0];
     struct accepted a;
 
@@ -133,7 +132,6 @@ static int run_accept (struct inputs *in)
         need_ok (accepted_save (&a, path, &fault));
     }
     accepted_clear (&a);
-    free (path);
     return EXIT_OK;
 }
 

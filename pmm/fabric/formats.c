@@ -9,7 +9,6 @@
 #include "ibquery/import/import.h"
 #include "ibquery/snapshot.h"
 #include "pmm/verb.h"
-#include "util/alloc.h"
 #include "util/site.h"
 #include "util/text.h"
 
@@ -155,7 +154,7 @@ static void choose_hosts (const struct fabric *f, bool *listed, char **called)
             gone[n++] = hl.name[i];
         else if (!listed[host]) {
             listed[host] = true;
-            called[host] = xstrdup (hl.name[i]);
+            called[host] = pool_strdup (verb_pool, hl.name[i]);
         }
     }
     if (n > 0)
@@ -217,11 +216,9 @@ static void export_topology (struct inputs *in, bool yaml)
     need_ok (topology_write (f, &choice, yaml, inputs_output (in), &fault));
     if (choice.left_out)
         verb_say ("left out, with no port at a switch%s: %s",
-                  rails ? " by these rails" : "", choice.left_out);
-    free (choice.left_out);
+                  rails ? " by these rails" : "",
+                  verb_keep_text (choice.left_out));
     site_clear (&site);
-    for (size_t i = 0; i < f->nhosts; i++)
-        free (called[i]);
 }
 
 static int run_export (struct inputs *in)

@@ -8,7 +8,6 @@
 
 #include "ibquery/spread.h"
 #include "pmm/verb.h"
-#include "util/alloc.h"
 #include "util/json.h"
 
 static json_t *guid_to_json (uint64_t guid)
