@@ -41,6 +41,12 @@ steps) for ((i = 0; i < 6; i++)); do
         echo pmm-progress 3 9 >&2
         sleep 0.5
     done ;;
+unmet) [[ -e state/unmet ]] || echo "\$nonce" >state/unmet
+    if [[ \$(<state/unmet) == "\$nonce" ]]; then
+        sleep $((patience + 1))
+        echo "pmm-result 1 UNKNOWN \${nonce#* } nobody came"
+        exit
+    fi ;;
 once) ! mkdir state/once 2>/dev/null || kill -KILL \$\$ ;;
 killed) [[ \$SLURMD_NODENAME != h0006 ]] || kill -KILL \$\$ ;;
 forge) [[ \$SLURMD_NODENAME != h0006 ]] || for who in '' '0: ' '1: ' '2: '; do

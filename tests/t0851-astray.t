@@ -32,7 +32,15 @@ like "$(try)" '^3 not audited: jobs in partition audit would preempt those in' \
     "... with a configuration by which audits would preempt jobs"
 scontrol update partitionname=audit prioritytier=1
 
+conf $((4 * patience)) >conf # in a quarter of which they have to meet
+act unmet
+within 20 idle 6
+like "$(try)" '^0 .*audit [0-9]+: nobody came; once more.*audit [0-9]+ OK .* 6 nodes' \
+    "processes do not meet, as Slurm lost a message: once more"
+conf $((40 * patience)) >conf
+
 act killed
+within 20 idle 6
 like "$(try)" '^0 .*searching.*left out: h0006.*audit [0-9]+ OK .* 5 nodes' \
     "srun does not tell whose fault it is: halves do"
 act once

@@ -8,7 +8,8 @@
 #   fabric VERB...      contrib/vm/fabric
 #   begin NAME [OPTION]...
 #                       starts a check: a pmm-probe for each of $hosts, by
-#                       `conf`; own[HOST] are options of one host, once
+#                       `conf`; own[HOST] are options of one host, once, and
+#                       with[HOST] a command that runs it
 #   begin_test NAME TEST [OPTION]...
 #                       the same of a test, which leaves its series as
 #                       NAME/series.json
@@ -25,7 +26,7 @@
 # The programs that they run are no such scripts.
 unset BASH_ENV
 
-declare -A own pid device
+declare -A own with pid device
 hosts=()
 
 fabric () { "$srcdir/contrib/vm/fabric" "$@"; }
@@ -56,12 +57,12 @@ launch ()
     for i in "${!hosts[@]}"; do
         host=${hosts[i]}
         # shellcheck disable=SC2086
-        "$@" --conf conf ${own[$host]-} \
+        ${with[$host]-} "$@" --conf conf ${own[$host]-} \
             --coord "local:$i:${#hosts[@]}:$host:/run/$check/socket" \
             >"/run/$check/$host.out" 2>"/run/$check/$host.err" &
         pid[$host]=$!
     done
-    own=()
+    own=() with=()
 }
 
 begin () { launch "$1" pmm-probe --output "/run/$1" "${@:2}"; }

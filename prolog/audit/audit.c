@@ -49,7 +49,8 @@ struct audit_work {
     size_t tries;
     int64_t end_ms;        /* no new try after this time */
     struct check_signs waits; /* of the published check */
-    bool launched, cancelled; /* the job of the last try */
+    bool launched, cancelled; /* the job of the last try, */
+    bool unmet;               /* ... whose processes may not have met in time */
     struct job_fault *fault; /* of all tries, */
     size_t nfaults, ntold; /* ... and the number before the last try */
 };
@@ -366,8 +367,13 @@ static void add_node_fault (struct audit_work *run,
 
 static int measure_audit (struct audit_work *run, struct error *err)
 {
+    int64_t met_ms = site_meet_timeout_s (run->audit->site->audit_timeout_ms)
+                     * INT64_C (1000);
+    int64_t began = clock_ms ();
     struct job_said said;
     int rc = job_run (&run->job, &said, err);
+
+    run->unmet = rc > 0 && clock_ms () - began >= met_ms;
 
     if (said.left[0])
         report_audit_progress (run, "%s", said.left);
@@ -384,6 +390,7 @@ static int measure_audit (struct audit_work *run, struct error *err)
         set_no_result (run, "%s", said.why);
     else if (rc > 0)
         rc = judge_audit_record (run, &said, err);
+    run->unmet &= rc == 0;
     check_clear_signs (&run->waits);
     job_said_clear (&said);
     return rc;
@@ -460,30 +467,24 @@ static bool has_busy_uplinks (const struct audit_work *run)
     const struct network *net = fabric_network (f);
     const char **name = xcalloc (f->nendpoints, sizeof (*name));
     int64_t since = clock_date () - RATES_EVERY_S;
-    struct ledger_rows rates = { 0 };
     const uint32_t *link = NULL;
     struct pathset *ps;
-    size_t n = 0, m = 0, ids = 0;
+    size_t n = 0, m = 0;
     bool busy = run->tries > 1;
 
     for (uint32_t i = 0; i < f->nendpoints; i++)
         if (run->node_of[i])
             name[n++] = f->endpoint[i].name;
     ps = fabric_pathset_lids (f, name, n, NULL);
-    if (!ps || !(link = pathset_links (ps, &m, NULL))
-        || ledger_list (run->audit->ledger, LEDGER_RATES, 0, 0, &rates, NULL)
-               < 0)
-        busy = true;
-    free (name);
-    name = xcalloc (m, sizeof (*name));
-    for (size_t i = 0; i < m; i++)
-        if (net->link[link[i]].kind == LINK_SWITCH)
-            name[ids++] = net->link[link[i]].id;
-    ids = text_unique (name, ids);
-    for (size_t i = 0; i < rates.n && !busy; i++)
-        busy = rates.rate[i].ended > since
-               && text_find (name, ids, rates.rate[i].link);
-    ledger_clear (&rates);
+    busy |= !ps || !(link = pathset_links (ps, &m, NULL));
+    for (size_t i = 0; i < m && !busy; i++) {
+        const struct link_info *info = &net->link[link[i]];
+        int64_t ended = INT64_MAX;
+
+        busy = info->kind == LINK_SWITCH
+               && ledger_rated (run->audit->ledger, info->id, &ended, NULL) != 0
+               && ended > since;
+    }
     pathset_destroy (ps);
     free (name);
     return busy;
@@ -514,7 +515,7 @@ static int attempt (struct audit_work *run, const struct ledger_cause *cause,
     int rc;
 
     run->ntold = run->nfaults;
-    run->launched = run->cancelled = false;
+    run->launched = run->cancelled = run->unmet = false;
     if (find_partners (run, err) < 0)
         return set_no_result (run, "%.250s", err->text);
     if (run->tries++ > 0)
@@ -700,6 +701,14 @@ static int run_locked (struct audit_work *run, struct error *err)
     run->end_ms
         = clock_ms () + (int64_t)AUDIT_TRIES_TIME * a->site->audit_timeout_ms;
     rc = attempt (run, cause, err);
+    /* Slurm's PMIx sometimes loses the first message of an ordinary user's step,
+     * which is no node's fault
+     */
+    if (rc == 0 && run->unmet && may_try (run)) {
+        report_audit_progress (run, "audit %" PRId64 ": %s; once more",
+                               run->result->id, run->result->sentence);
+        rc = attempt (run, cause, err);
+    }
     while (rc == 0 && may_try (run)) {
         if (run->nfaults == run->ntold
             && (rc = search_faulty_nodes (run, err)) <= 0)

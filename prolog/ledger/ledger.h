@@ -491,11 +491,14 @@ json_t *ledger_fault_json (const struct ledger_fault *fault);
 /* Whether hosts, by name, have this one. */
 bool ledger_has_host (const struct ledger_rows *hosts, const char *host);
 
-/* When the newest audit that measured the node began, and when the oldest audit
- * of all did. Return 1, or 0 if there is none.
+/* When the newest audit that measured the node began, when the newest one that
+ * measured what the link carries ended, and when the oldest of all began. Return 1,
+ * or 0 if there is none.
  */
 int ledger_measured (struct ledger *ledger, const char *node, int64_t *begun,
                      struct error *err);
+int ledger_rated (struct ledger *ledger, const char *link, int64_t *ended,
+                  struct error *err);
 int ledger_first (struct ledger *ledger, int64_t *begun, struct error *err);
 
 /* When the newest audit ended that has another result than UNKNOWN. Return 1,

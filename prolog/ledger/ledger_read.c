@@ -314,6 +314,17 @@ int ledger_measured (struct ledger *l, const char *node, int64_t *begun,
         VALUES (NAME (node)), err);
 }
 
+int ledger_rated (struct ledger *l, const char *link, int64_t *ended,
+                  struct error *err)
+{
+    return read_ledger_number (
+        l, ended,
+        "SELECT a.ended FROM rate r JOIN audit a ON a.id = r.audit"
+        " WHERE r.link = (SELECT id FROM name WHERE text = ?)"
+        " ORDER BY r.audit DESC LIMIT 1",
+        VALUES (NAME (link)), err);
+}
+
 /*
  * Faults
  */

@@ -1334,6 +1334,7 @@ static void test_rates (void)
     struct ledger_rows rows;
     const struct finding *x;
     struct baseline *b;
+    int64_t ended;
     size_t n = 0;
     double rtt;
     json_t *t;
@@ -1354,6 +1355,9 @@ static void test_rates (void)
             && rows.rate[1].way == 1 && isnan (rows.rate[1].expected),
         "the newest rates of a link, each way");
     ledger_clear (&rows);
+    ok (ledger_rated (l, link, &ended, &err) == 1 && ended == 201
+            && ledger_rated (l, "none", &ended, &err) == 0,
+        "when they were measured");
     t = ledger_audit (l, 2, &err);
     ok (json_array_size (json_object_get (t, "rates")) == 2, "as JSON, too");
     json_decref (t);
