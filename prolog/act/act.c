@@ -53,8 +53,7 @@ int act_look (struct act_report *r, const struct site *site,
     *r = (struct act_report){ .drained = 0 };
     policy_config (&cfg, site);
     if (*site->node_map)
-        r->map = nodemap_load_trusted (site->node_map, geteuid (),
-                                       &doubt);
+        r->map = nodemap_load_trusted (site->node_map, geteuid (), &doubt);
     if (facts_read (&r->facts, ledger, fabric, r->map, r->self, now, &cfg,
                      err) < 0)
         return -1;
@@ -208,12 +207,8 @@ static int apply_in_slurm (struct policy_round *r, const struct decision *d)
 static int execute_action (struct policy_round *r, const struct decision *d)
 {
     const struct ledger_action action = {
-        .node = d->node,
-        .link = d->link,
-        .kind = policy_kind_name (d->kind),
-        .reason = d->reason,
-        .why = d->why,
-        .cause = d->cause,
+        .node = d->node, .link = d->link, .kind = policy_kind_name (d->kind),
+        .reason = d->reason, .why = d->why, .cause = d->cause,
     };
     int64_t id = ledger_intend (r->ledger, r->now, &action, r->err);
     int rc = id < 0 ? -1 : apply_in_slurm (r, d);

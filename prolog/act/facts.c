@@ -123,8 +123,7 @@ static void read_actions (struct facts_reading *r)
             .node = pool_strdup (r->facts->pool, row->node),
             .link = pool_strdup (r->facts->pool, row->link),
             .reason = pool_strdup (r->facts->pool, row->reason),
-            .time = row->intended,
-            .after = (uint64_t)row->after,
+            .time = row->intended, .after = (uint64_t)row->after,
             .unsure = row->done < 0,
             .rate = row->cause && !strcmp (row->cause, POLICY_RATE),
         };
@@ -241,13 +240,9 @@ static void add_link_audits (struct facts_reading *r, uint32_t e)
         const struct ledger_seen *row = &rows.seen[i];
         uint32_t h = fabric_host_named (f, row->peer ? row->peer : "");
         struct link_audit v = {
-            .audit = row->audit,
-            .endpoint = e,
-            .lossy = row->lossy,
-            .rated = row->rated,
-            .own = row->own,
-            .clean = row->own && row->clean,
-            .open = row->own && row->open,
+            .audit = row->audit, .endpoint = e, .lossy = row->lossy,
+            .rated = row->rated, .own = row->own,
+            .clean = row->own && row->clean, .open = row->own && row->open,
         };
 
         /* its node; its own name if it is not in the fabric */
@@ -352,8 +347,7 @@ static struct policy_finding no_finding (struct facts_reading *r, bool open,
             s[f.nsuspects++] = (struct policy_suspect){
                 .link = endpoint_link_id (r, v[i].endpoint),
                 .host = r->node[v[i].endpoint],
-                .port = host_port_name (r, v[i].endpoint),
-                .rated = v[i].rated,
+                .port = host_port_name (r, v[i].endpoint), .rated = v[i].rated,
             };
     return f;
 }
@@ -386,14 +380,10 @@ static void add_audit (struct facts_reading *r, const struct ledger_result *row,
         }
     }
     r->audit[r->facts->input.naudits++] = (struct policy_audit){
-        .id = (uint64_t)row->id,
-        .time = row->ended,
-        .whole = row->whole,
-        .complete = row->complete,
-        .asked = (size_t)row->asked,
+        .id = (uint64_t)row->id, .time = row->ended, .whole = row->whole,
+        .complete = row->complete, .asked = (size_t)row->asked,
         .nodes = (size_t)row->answered,
-        .leader = pool_strdup (r->facts->pool, row->leader),
-        .finding = f,
+        .leader = pool_strdup (r->facts->pool, row->leader), .finding = f,
         .nfindings = n,
     };
 }
@@ -452,10 +442,8 @@ static void read_signs (struct facts_reading *r)
         else if (e != FABRIC_NONE && row->host
                  && !strcmp (row->host, r->node[e]))
             v[in->nsigns++] = (struct policy_sign){
-                .kind = kind,
-                .link = pool_strdup (r->facts->pool, row->link),
-                .host = r->node[e],
-                .time = row->time,
+                .kind = kind, .link = pool_strdup (r->facts->pool, row->link),
+                .host = r->node[e], .time = row->time,
                 .after = (uint64_t)row->audit,
             };
     }
@@ -561,8 +549,7 @@ static bool shows_drain (const struct policy_input *in,
            && !strcmp (n->by, in->self);
 }
 
-void facts_nodes (struct facts *facts, const struct policy_node *node,
-                  size_t n)
+void facts_nodes (struct facts *facts, const struct policy_node *node, size_t n)
 {
     struct policy_input *in = &facts->input;
     struct policy_action *kept = (struct policy_action *)in->action;

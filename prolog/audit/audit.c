@@ -145,8 +145,7 @@ static int find_audit_nodes (struct audit_work *run, struct error *err)
     run->node = xarray (a->n, sizeof (*run->node));
     for (size_t i = 0; i < a->n; i++) {
         if (!text_is_hostname (a->node[i]))
-            return error_input (err, "'%.63s' is not a node name",
-                                a->node[i]);
+            return error_input (err, "'%.63s' is not a node name", a->node[i]);
         run->node[i] = a->node[i];
     }
     run->job.n = text_unique (run->node, a->n);
@@ -189,8 +188,7 @@ static int find_partners (struct audit_work *run, struct error *err)
     for (size_t i = 0; i < run->job.n; i++)
         if (!hostlist_has (&drained, run->node[i]))
             run->partner[run->job.npartners++] = run->node[i];
-    run->job.partners
-        = hostlist_fold (run->partner, run->job.npartners);
+    run->job.partners = hostlist_fold (run->partner, run->job.npartners);
     hostlist_clear (&drained);
     return 0;
 }
@@ -749,8 +747,7 @@ int audit_run (const struct audit *audit, struct audit_result *result,
                struct error *err)
 {
     struct audit_work run = {
-        .audit = audit,
-        .result = result,
+        .audit = audit, .result = result,
         .job = { .audit = audit, .nonce = run.nonce },
     };
     int lock = -1;

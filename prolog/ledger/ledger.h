@@ -469,8 +469,7 @@ json_t *ledger_audit (struct ledger *ledger, int64_t id, struct error *err);
 int64_t ledger_next (struct ledger *ledger, int64_t id, struct error *err);
 
 /* The oldest audit that begun at that time or later; 0: none. */
-int64_t ledger_since (struct ledger *ledger, int64_t time,
-                      struct error *err);
+int64_t ledger_since (struct ledger *ledger, int64_t time, struct error *err);
 
 /* Nodes with faults that no audit measured since, the first fault first. Audits leave them out
  * `until` then: LEDGER_OUT_MIN_S after the first of these faults, twice as long
@@ -504,8 +503,7 @@ int ledger_first (struct ledger *ledger, int64_t *begun, struct error *err);
 /* When the newest audit ended that has another result than UNKNOWN. Return 1,
  * or 0 if there is none.
  */
-int ledger_succeeded (struct ledger *ledger, int64_t *ended,
-                      struct error *err);
+int ledger_succeeded (struct ledger *ledger, int64_t *ended, struct error *err);
 
 /* Set how many links an audit measured, and in how many rounds. */
 int ledger_extent (struct ledger *ledger, int64_t id, struct verdict *v,

@@ -345,8 +345,7 @@ static int bind_value (struct ledger *l, sqlite3_stmt *stmt, int i,
     if (!v->s)
         return sqlite3_bind_null (stmt, i);
     if (v->type == DB_BLOB)
-        return sqlite3_bind_blob (stmt, i, v->s, (int)v->max,
-                                  SQLITE_TRANSIENT);
+        return sqlite3_bind_blob (stmt, i, v->s, (int)v->max, SQLITE_TRANSIENT);
     if (v->type == DB_ID)
         return sqlite3_bind_int64 (stmt, i, id_of (l, v->s));
     snprintf (buf, sizeof (buf), "%.*s", (int)v->max, v->s);
@@ -839,8 +838,7 @@ static void prepare_ledger_db (struct ledger *l, enum ledger_mode mode)
                 "PRAGMA foreign_keys = ON");
     if (mode != LEDGER_READ && sqlite3_db_readonly (l->db, "main")
         && !l->failed) {
-        error_world (l->err, "%s: cannot be written: it is read-only",
-                     l->path);
+        error_world (l->err, "%s: cannot be written: it is read-only", l->path);
         db_fail (l);
     }
     /* the version first, so as not to change a file that is not ours */

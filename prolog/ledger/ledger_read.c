@@ -451,8 +451,7 @@ static const struct {
              " WHERE d.audit = ? ORDER BY n.text" },
     { .key = "findings",
       .sql = "SELECT seq, " FINDING_COLUMNS " WHERE audit = ? ORDER BY seq",
-      .number = "seq",
-      .name = "suspects",
+      .number = "seq", .name = "suspects",
       .of = "SELECT n.text AS id, s.role FROM suspect s JOIN name n"
             " ON n.id = s.link WHERE s.audit = ? AND s.finding = ?"
             " ORDER BY s.seq" },
@@ -470,9 +469,7 @@ static const struct {
              " FROM rtt r JOIN route t ON t.id = r.route JOIN name a"
              " ON a.id = t.a JOIN name b ON b.id = t.b WHERE r.audit = ?"
              " ORDER BY r.seq",
-      .number = "route",
-      .name = "row",
-      .of_shape = DB_OBJECT,
+      .number = "route", .name = "row", .of_shape = DB_OBJECT,
       .of = "SELECT n.text, c.count FROM crossing c JOIN name n"
             " ON n.id = c.link WHERE c.route = ?2 ORDER BY c.link" },
 };

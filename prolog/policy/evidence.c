@@ -300,8 +300,7 @@ static int compare_events (const void *va, const void *vb)
     if (!order)
         order = util_compare (b->excess_ns, a->excess_ns);
     if (!order && f && g)
-        order = util_compare (a->suspect - f->suspect,
-                              b->suspect - g->suspect);
+        order = util_compare (a->suspect - f->suspect, b->suspect - g->suspect);
     if (!order)
         order = util_compare (b->time, a->time);
     if (!order)
@@ -661,8 +660,7 @@ void track_stand (struct track *t, const struct evidence *e,
             rate = false;
             start.rate = i + 1;
             t->since = ev->audit + 1;
-            t->standing = ev->seen & SEEN_NODE ? STANDING_NODE
-                                               : STANDING_CLEAN;
+            t->standing = ev->seen & SEEN_NODE ? STANDING_NODE : STANDING_CLEAN;
             t->last = ev;
         }
         else

@@ -61,8 +61,7 @@ void policy_config (struct policy_config *cfg, const struct site *site)
         .max_drain = (size_t)site->max_drain_per_day,
         .max_drain_percent = site->max_drain_share,
         .max_unavailable_percent = site->max_unavailable,
-        .fail_ns = site->fail_ns,
-        .fail_latency_ns = site->fail_latency_ns,
+        .fail_ns = site->fail_ns, .fail_latency_ns = site->fail_latency_ns,
         .resume = site->resume,
     };
 }

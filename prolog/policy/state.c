@@ -285,8 +285,7 @@ static bool is_short (const struct site_state *s, size_t unavailable)
 
 static void count_drained_nodes (struct site_state *s)
 {
-    double share
-        = floor (s->cfg->max_drain_percent * (double)s->nnodes / 100);
+    double share = floor (s->cfg->max_drain_percent * (double)s->nnodes / 100);
 
     for (size_t i = 0; i < s->nnodes; i++) {
         const struct policy_node *n = s->node[i].node;

@@ -578,8 +578,7 @@ static int put_drains (const struct metrics *m, struct error *err)
     enum { CAUSES = sizeof (causes) / sizeof (causes[0]) };
     size_t n[CAUSES] = { 0 }, resumes = 0;
     struct ledger_rows rows;
-    int rc
-        = ledger_list (m->ledger, LEDGER_ACTIONS, INT64_MAX, 0, &rows, err);
+    int rc = ledger_list (m->ledger, LEDGER_ACTIONS, INT64_MAX, 0, &rows, err);
 
     for (size_t i = 0; i < rows.n; i++) {
         const struct ledger_action *v = &rows.action[i];
