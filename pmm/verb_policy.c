@@ -63,11 +63,11 @@ static json_t *signs_json (const struct policy_input *in, const char *node)
     json_t *list = xcheck (json_array ());
 
     for (size_t i = 0; i < in->nsigns; i++) {
-        const struct policy_sign *s = &in->sign[i];
+        const struct ledger_sign *s = &in->sign[i];
 
         if (!strcmp (s->host, node))
             json_add (list, json_pack ("{s:I, s:I, s:s, s:s}", "audit",
-                                       (json_int_t)s->after, "time",
+                                       (json_int_t)s->audit, "time",
                                        (json_int_t)s->time, "sign",
                                        sign_name (s->kind), "link", s->link));
     }
@@ -79,12 +79,12 @@ static json_t *actions_json (const struct policy_input *in, const char *node)
     json_t *list = xcheck (json_array ());
 
     for (size_t i = 0; i < in->nactions; i++) {
-        const struct policy_action *a = &in->action[i];
+        const struct ledger_action *a = &in->action[i];
 
         if (!strcmp (a->node, node))
             json_add (list, json_pack ("{s:s, s:I, s:I, s:s?, s:s?}", "action",
                                        policy_kind_name (a->kind), "time",
-                                       (json_int_t)a->time, "after",
+                                       (json_int_t)a->intended, "after",
                                        (json_int_t)a->after, "link", a->link,
                                        "reason", a->reason));
     }

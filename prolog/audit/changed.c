@@ -81,10 +81,10 @@ static int put_actions (const struct changes *p, json_t *list,
 
     for (size_t i = 0; i < rows.n; i++) {
         const struct ledger_action *v = &rows.action[i];
-        bool drain = !strcmp (v->kind, policy_kind_name (POLICY_DRAIN));
+        bool drain = v->kind == POLICY_DRAIN;
 
         if (v->done > p->now - LATE_S
-            && (drain || !strcmp (v->kind, policy_kind_name (POLICY_RESUME))))
+            && (drain || v->kind == POLICY_RESUME))
             add_change (list, v->done, drain ? "drained" : "resumed", v->link,
                         xasprintf ("%s: %s", v->node, v->why));
     }

@@ -221,7 +221,7 @@ struct ledger_fact {
 _Static_assert (FACT_NUMBERS == 6 && FACT_NAMES == 3, "all of a fact is kept");
 
 extern const struct db_table db_actions, db_mutes, db_notices, db_findings,
-    db_facts;
+    db_facts, db_signs;
 
 /* The rows of a statement as JSON: objects by the names of its columns; the values
  * of its first column; or an object {first column: second}.

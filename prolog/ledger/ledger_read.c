@@ -68,7 +68,7 @@ DB_ROWS (db_actions, ledger_action, 10, id, after, node, link, kind, intended,
      done, reason, why, cause);
 DB_ROWS (db_mutes, ledger_mute, 6, link, node, time, until, who, why);
 ROWS (rebases, ledger_rebase, 5, link, after, time, who, why);
-ROWS (signs, ledger_sign, 5, audit, link, host, kind, time);
+DB_ROWS (db_signs, ledger_sign, 5, audit, link, host, kind, time);
 ROWS (said, ledger_said, 2, node, words);
 ROWS (comments, ledger_comment, 10, id, after, job, submitted, text, queued,
      tries, due, done, error);
@@ -106,7 +106,7 @@ static const struct {
     [LEDGER_REBASES] = { &rebases,
       "SELECT n.text AS link, b.after, b.time, b.who, b.why FROM rebase b"
       " JOIN name n ON n.id = b.link ORDER BY n.text" },
-    [LEDGER_SIGNS] = { &signs,
+    [LEDGER_SIGNS] = { &db_signs,
       SIGN_COLUMNS "WHERE s.audit >= ? ORDER BY s.audit, s.link, s.kind" },
     [LEDGER_SAID] = { &said,
       "SELECT node, words FROM said ORDER BY node, words" },

@@ -371,10 +371,10 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
                             is_audit_recent (a->time, in->now, cfg), cfg);
     }
     for (size_t i = 0; i < in->nsigns; i++) {
-        const struct policy_sign *s = &in->sign[i];
+        const struct ledger_sign *s = &in->sign[i];
 
         e->event[e->nevents++] = (struct link_event){
-            .host = s->host, .link = s->link, .audit = s->after,
+            .host = s->host, .link = s->link, .audit = (uint64_t)s->audit,
             .time = s->time, .seen = SEEN_SIGN | SEEN_WARN, .sign = s->kind,
             .fresh = is_audit_recent (s->time, in->now, cfg),
         };

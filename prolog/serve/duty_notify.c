@@ -212,28 +212,25 @@ void notify_decisions (struct service_state *state, const struct decisions *d)
 static int list_actions (const struct notice_source *of, struct notices *list,
                          struct error *err)
 {
-    static const enum policy_kind kinds[] = { POLICY_DRAIN, POLICY_RESUME };
     struct ledger_rows rows;
     int rc = ledger_list (of->ledger, LEDGER_ACTIONS, ACTIONS, 0, &rows, err);
     char words[WORDS];
 
-    for (size_t i = rows.n; i-- > 0;)
-        for (size_t k = 0; k < 2; k++) {
-            const struct ledger_action *v = &rows.action[i];
-            const char *kind = policy_kind_name (kinds[k]);
-            bool drain = kinds[k] == POLICY_DRAIN;
-            const char *why = drain ? v->reason : v->why;
-            size_t ours = strlen (CONTROLLER_OURS);
+    for (size_t i = rows.n; i-- > 0;) {
+        const struct ledger_action *v = &rows.action[i];
+        bool drain = v->kind == POLICY_DRAIN;
+        const char *why = drain ? v->reason : v->why;
+        size_t ours = strlen (CONTROLLER_OURS);
 
-            if (v->done <= of->now - DAY_S || strcmp (v->kind, kind))
-                continue;
-            snprintf (words, sizeof (words), "%s was %s: %s", v->node,
-                      drain ? "drained" : "resumed",
-                      why + (strncmp (why, CONTROLLER_OURS, ours) ? 0 : ours));
-            put_notice (list, drain ? EVENT_DRAIN : EVENT_RESUME, words,
-                        v->node, v->link, v->after);
-            add_notice_key (list, "action:%" PRId64, v->id);
-        }
+        if (v->done <= of->now - DAY_S || (!drain && v->kind != POLICY_RESUME))
+            continue;
+        snprintf (words, sizeof (words), "%s was %s: %s", v->node,
+                  drain ? "drained" : "resumed",
+                  why + (strncmp (why, CONTROLLER_OURS, ours) ? 0 : ours));
+        put_notice (list, drain ? EVENT_DRAIN : EVENT_RESUME, words, v->node,
+                    v->link, v->after);
+        add_notice_key (list, "action:%" PRId64, v->id);
+    }
     ledger_clear (&rows);
     return rc;
 }

@@ -227,12 +227,12 @@ static void test_metrics (void)
         { "pmm_port_state", "hca=\"h0004 mlx5_0\"", "2" },
     };
     static const struct ledger_action drain[] = {
-        { .node = "h0001", .kind = "drain", .reason = "",
-          .why = "twice", .cause = "confirmed" },
-        { .node = "h0002", .kind = "drain", .reason = "",
-          .why = "once", .cause = "counter" },
-        { .node = "h0003", .kind = "drain", .reason = "", .why = "not done",
-          .cause = "confirmed" },
+        { .node = "h0001", .kind = POLICY_DRAIN, .reason = "",
+          .why = "twice", .cause = CAUSE_CONFIRMED },
+        { .node = "h0002", .kind = POLICY_DRAIN, .reason = "",
+          .why = "once", .cause = CAUSE_COUNTER },
+        { .node = "h0003", .kind = POLICY_DRAIN, .reason = "", .why = "not done",
+          .cause = CAUSE_CONFIRMED },
     };
     const struct fabric *f = service.fabric;
     char *node[] = { "h0001", "h0002" };
