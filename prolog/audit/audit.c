@@ -229,39 +229,38 @@ static struct verdict *judge_record (struct audit_work *run,
     }
     if (*odd)
         report_audit_progress (run, "the baseline is made anew: %s", odd);
+    if (!v) {
+        traffic_clear (&traffic);
+        return NULL;
+    }
     for (size_t i = 0; i < f->nendpoints; i++) {
         all += run->node_of[i] != NULL;
         untold += run->node_of[i] && !traffic.told[i];
     }
-    if (v && r->unknown)
+    if (r->unknown)
         verdict_limit (v, VERDICT_UNKNOWN, fact_said (r->sentence));
-    if (v && said->stands_in)
+    if (said->stands_in)
         verdict_limit (
             v, VERDICT_UNKNOWN,
             (struct fact){ .kind = FACT_STOOD_IN,
-                           .name
-                           = { run->job.leader,
-                               said->recorder[0] ? said->recorder : NULL } });
-    if (v && said->astray[0])
-        verdict_limit (
-            v, VERDICT_OK,
-            (struct fact){ .kind = FACT_ASTRAY,
-                           .name = { said->astray, run->job.leader } });
-    if (v && untold > 0)
+                           .name = { run->job.leader, *said->recorder
+                                                          ? said->recorder : NULL } });
+    if (said->astray[0])
+        verdict_limit (v, VERDICT_OK,
+                       (struct fact){ .kind = FACT_ASTRAY,
+                                      .name = { said->astray, run->job.leader } });
+    if (untold > 0)
         verdict_limit (
             v, VERDICT_OK,
             (struct fact){ .kind = FACT_TRAFFIC_UNTOLD, .n = { untold, all } });
-    if (v && !r->samples->bursts) /* else it is judged */
+    if (!r->samples->bursts) /* else it is judged */
         signs_remark_pcie (v, f, run->node_of, said->port, said->nports);
-    if (v) {
-        if (spread_choose (f, r->ps, !strcmp (site->service, "rc"),
-                           (unsigned int)site->service_level, &level, NULL)
-                == 0
-            && level.level == r->samples->level)
-            spread_limit (&level, f, v);
-        corroborate (v, traffic.wait, traffic.nwaits, &opts);
-        corroborate (v, run->waits.v, run->waits.n, &opts);
-    }
+    if (spread_choose (f, r->ps, !strcmp (site->service, "rc"),
+                       (unsigned int)site->service_level, &level, NULL) == 0
+        && level.level == r->samples->level)
+        spread_limit (&level, f, v);
+    corroborate (v, traffic.wait, traffic.nwaits, &opts);
+    corroborate (v, run->waits.v, run->waits.n, &opts);
     traffic_clear (&traffic);
     return v;
 }

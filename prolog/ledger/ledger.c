@@ -359,10 +359,7 @@ static void record_finding (struct recorded_audit *r, size_t n,
                             const struct finding *f)
 {
     char *why = words_why (f);
-    const struct ledger_finding row = { f->level, f->kind, f->basis,
-                                        f->excess_ns, f->stderr_ns,
-                                        f->expected_ns, why, f->rate_bits,
-                                        f->rate_expected_bits };
+    const struct ledger_finding row = { *f, why };
     size_t seq = 0;
 
     db_put (r->l, &db_findings, &row,

@@ -86,8 +86,15 @@ ROWS (seen, ledger_seen, 11, audit, begun, job, fail, own, open, clean, lossy,
 ROWS (suspects, ledger_suspect, 3, finding, id, role);
 ROWS (results, ledger_result, 9, id, ended, status, whole, complete, asked,
      answered, limited, leader);
-DB_ROWS (db_findings, ledger_finding, 9, level, kind, basis, excess_ns,
-         stderr_ns, expected_ns, why, rate_bits, rate_expected_bits);
+#define OF_FINDING(member) DB_COLUMN (#member, struct ledger_finding, x.member)
+const struct db_table db_findings = {
+    .size = sizeof (struct ledger_finding), .n = 9,
+    .column = { OF_FINDING (level), OF_FINDING (kind), OF_FINDING (basis),
+                OF_FINDING (excess_ns), OF_FINDING (stderr_ns),
+                OF_FINDING (expected_ns), OF_FINDING (rate_bits),
+                OF_FINDING (rate_expected_bits),
+                DB_MEMBER (struct ledger_finding, why) },
+};
 DB_ROWS (db_facts, ledger_fact, 11, finding, kind, n0, n1, n2, n3, n4, n5, a, b,
          c);
 ROWS (rates, ledger_rate, 6, audit, ended, link, way, bits, expected);
@@ -565,7 +572,7 @@ static bool put_suspect (struct verdict *of, struct finding *x,
 }
 
 /* A word that is not known is the last one of its kind. */
-static void clamp_words (struct ledger_result *r, struct ledger_finding *x)
+static void clamp_words (struct ledger_result *r, struct finding *x)
 {
     r->odd |= x->level > VERDICT_FAIL || x->kind >= FINDING_KINDS
               || x->basis >= FINDING_BASES;
@@ -635,14 +642,9 @@ static void read_verdict_findings (struct ledger *l, struct ledger_result *r,
         bool known = true; /* all suspects */
         struct finding *x;
 
-        clamp_words (r, row);
-        x = verdict_add (v, row->level, row->basis);
-        x->kind = row->kind;
-        x->excess_ns = row->excess_ns;
-        x->stderr_ns = row->stderr_ns;
-        x->expected_ns = row->expected_ns;
-        x->rate_bits = row->rate_bits;
-        x->rate_expected_bits = row->rate_expected_bits;
+        clamp_words (r, &row->x);
+        x = verdict_add (v, row->x.level, row->x.basis);
+        *x = row->x;
         put_facts (v, x, (int64_t)i, &facts);
         if (row->why && x->nfacts == 0)
             finding_add_fact (v, x, fact_said (row->why));
