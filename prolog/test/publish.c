@@ -258,8 +258,7 @@ static void test_metrics (void)
             && ledger_prune (ledger, 0, 2, &done, &err) == 0
             && done.audits == 6,
         "old audits are deleted: %s", err.text);
-    free (f->node[leaf].desc);
-    service.fabric->node[leaf].desc = strdup ("a \"\\}\n# 1");
+    service.fabric->node[leaf].desc = (char *)("a \"\\}\n# 1");
     service.fabric->node[leaf].spread.hashed = 1;
     service.fabric->port[f->endpoint[3].port].state = PORT_INIT;
     state.decided = true;
