@@ -54,6 +54,7 @@
 #include "core/judge/rates.h"
 #include "core/linear/stats.h"
 #include "core/rate/carry.h"
+#include "core/rate/crowd.h"
 #include "core/rate/loads.h"
 #include "core/rate/traffic.h"
 #include "ibquery/fabric.h"
@@ -312,6 +313,11 @@ static struct bursts *measure_run (struct day_scene *s, uint64_t seed)
     again = need (loads_again (s->ps, s->plan, b, &opts, &err), &err);
     t.bursts = 5;
     if (traffic_measure (&t, s->ps, again, 1000, b, &s->rng, &err) < 0)
+        die (&err);
+    plan_destroy (again);
+    again = need (crowd_make (s->ps, b, seed, &err), &err);
+    t.bursts = 1; /* more would use a cable for too long */
+    if (traffic_measure (&t, s->ps, again, 2000, b, &s->rng, &err) < 0)
         die (&err);
     plan_destroy (again);
     return b;

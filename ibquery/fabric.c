@@ -26,13 +26,12 @@ static const char *const states[] = {
     [PORT_ARMED] = "armed",     [PORT_ACTIVE] = "active",
 };
 
-static char *clean_copy (const char *s)
+static char *clean_copy (struct fabric *f, const char *s)
 {
     char *copy;
 
     s += strspn (s, " ");
-    copy = text_clean (xasprintf ("%.*s", FABRIC_NAME_MAX, s));
-
+    copy = text_clean (pool_printf (f->pool, "%.*s", FABRIC_NAME_MAX, s));
     for (size_t len = strlen (copy); len > 0 && copy[len - 1] == ' '; len--)
         copy[len - 1] = '\0';
     return copy;
@@ -40,48 +39,21 @@ static char *clean_copy (const char *s)
 
 struct fabric *fabric_create (void)
 {
-    return xcalloc (1, sizeof (struct fabric));
-}
+    struct fabric *f = xcalloc (1, sizeof (*f));
 
-static void free_fabric_strings (char **v, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        free (v[i]);
-    free (v);
+    f->pool = pool_create ();
+    return f;
 }
 
 void fabric_destroy (struct fabric *f)
 {
     if (!f)
         return;
-    for (size_t i = 0; i < f->nnodes; i++) {
-        free (f->node[i].desc);
-        free (f->node[i].name);
-        free (f->node[i].lft);
-        free (f->node[i].spread.group);
-        free (f->node[i].spread.entry);
-    }
-    for (size_t i = f->nendpoints; i < f->nends; i++)
-        free (f->end[i].name);
-    for (size_t i = 0; i < f->nendpoints; i++) {
-        free (f->endpoint[i].name);
-        free (f->endpoint[i].rail);
-    }
-    for (size_t i = 0; i < f->nhosts; i++)
-        free (f->host[i].name);
-    free_fabric_strings (f->class_name, f->nclasses);
-    free_fabric_strings (f->warning, f->nwarnings);
     walk_destroy (f->walk);
-    free (f->source);
-    for (size_t i = 0; i < f->nports; i++)
-        free (f->port[i].plug);
+    pool_destroy (f->pool);
     free (f->node);
     free (f->port);
     free (f->link);
-    free (f->endpoint);
-    free (f->end);
-    free (f->host);
-    free (f->link_info);
     map_clear (&f->by_guid);
     map_clear (&f->by_port_guid);
     free (f);
@@ -113,12 +85,8 @@ int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
     f->node = xgrow (f->node, f->nnodes, sizeof (*f->node));
     n = &f->node[f->nnodes];
     *n = (struct fabric_node){
-        .guid = guid,
-        .type = type,
-        .desc = clean_copy (name ? name : desc),
-        .nports = nports,
-        .first_port = f->nports,
-        .host = FABRIC_NONE,
+        .guid = guid, .type = type, .desc = clean_copy (f, name ? name : desc),
+        .nports = nports, .first_port = f->nports, .host = FABRIC_NONE,
     };
     for (unsigned int i = 0; i < nports; i++) {
         f->port = xgrow (f->port, f->nports, sizeof (*f->port));
@@ -181,10 +149,9 @@ int fabric_set_port (struct fabric *f, uint32_t node, unsigned int port,
     return 0;
 }
 
-void fabric_set_plug (struct fabric_port *p, const char *text)
+void fabric_set_plug (struct fabric *f, struct fabric_port *p, const char *text)
 {
-    free (p->plug);
-    p->plug = *text ? clean_copy (text) : NULL;
+    p->plug = *text ? clean_copy (f, text) : NULL;
 }
 
 static int port_taken (const struct fabric *f, const struct fabric_port *p,
@@ -220,9 +187,7 @@ int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
     f->link = xgrow (f->link, f->nlinks, sizeof (*f->link));
     link = &f->link[f->nlinks];
     *link = (struct fabric_link){
-        .a = a - f->port,
-        .b = b - f->port,
-        .width = width,
+        .a = a - f->port, .b = b - f->port, .width = width,
     };
     strcpy (link->speed, speed);
     a->link = b->link = f->nlinks++;
@@ -246,7 +211,7 @@ int fabric_set_lft (struct fabric *f, uint32_t node, const uint8_t *lft,
                             "the forwarding table of switch %016" PRIx64
                             " ends at LID %u",
                             n->guid, top);
-    n->lft = memcpy (xarray (top + 1, 1), lft, top + 1);
+    n->lft = memcpy (pool_alloc (f->pool, top + 1, 1), lft, top + 1);
     n->lft_top = top;
     return 0;
 }
@@ -319,10 +284,10 @@ int fabric_set_groups (struct fabric *f, uint32_t node,
         if (check_entry (n, lid, &entry[lid], group, ngroups, err) < 0)
             return -1;
     s->ngroups = ngroups;
-    s->group = xarray (ngroups, sizeof (*group));
+    s->group = pool_alloc (f->pool, ngroups, sizeof (*group));
     for (size_t i = 0; i < ngroups; i++)
         s->group[i] = group[i];
-    s->entry = xarray (n->lft_top + 1U, sizeof (*entry));
+    s->entry = pool_alloc (f->pool, n->lft_top + 1U, sizeof (*entry));
     for (unsigned int lid = 0; lid <= n->lft_top; lid++) {
         s->entry[lid] = entry[lid];
         if (entry[lid].state == SPREAD_STATIC)
@@ -333,10 +298,7 @@ int fabric_set_groups (struct fabric *f, uint32_t node,
 
 void fabric_set_source (struct fabric *f, const char *source, int64_t time)
 {
-    char *copy = clean_copy (source);
-
-    free (f->source);
-    f->source = copy;
+    f->source = clean_copy (f, source);
     f->time = time;
 }
 
@@ -350,8 +312,9 @@ void fabric_warn (struct fabric *f, const char *fmt, ...)
             return;
     if (f->nwarnings == FABRIC_MAX_WARNINGS)
         return;
-    f->warning = xgrow (f->warning, f->nwarnings, sizeof (*f->warning));
-    f->warning[f->nwarnings++] = text_clean (xstrdup (text));
+    f->warning = pool_grow (f->pool, f->warning, f->nwarnings,
+                            sizeof (*f->warning));
+    f->warning[f->nwarnings++] = text_clean (pool_strdup (f->pool, text));
 }
 
 static int compare_nodes_by_guid (const void *a, const void *b)
@@ -456,7 +419,7 @@ static void list_fabric_ends (struct fabric *f)
 
     for (size_t i = 0; i < f->nendpoints; i++)
         n += other_lids (f, i);
-    f->end = xcalloc (n, sizeof (*f->end));
+    f->end = pool_alloc (f->pool, n, sizeof (*f->end));
     f->nends = f->nendpoints;
     for (size_t i = 0; i < f->nendpoints; i++) {
         struct fabric_endpoint *e = &f->endpoint[i];
@@ -468,7 +431,7 @@ static void list_fabric_ends (struct fabric *f)
         f->end[i] = (struct fabric_end){ i, lid, e->name };
         for (unsigned int k = 1; k <= other_lids (f, i); k++)
             f->end[f->nends++] = (struct fabric_end){
-                i, lid + k, xasprintf ("%s~%u", e->name, k)
+                i, lid + k, pool_printf (f->pool, "%s~%u", e->name, k)
             };
     }
 }
@@ -576,7 +539,7 @@ static void classify (struct fabric *f)
     uint32_t *key = xarray (f->nlinks, sizeof (*key));
     uint32_t *of = xarray (f->nlinks, sizeof (*of));
 
-    f->link_info = xcalloc (f->nlinks, sizeof (*f->link_info));
+    f->link_info = pool_alloc (f->pool, f->nlinks, sizeof (*f->link_info));
     for (size_t i = 0; i < f->nlinks; i++)
         key[i] = of[i] = classify_link (f, &f->link[i], &f->link_info[i]);
     for (size_t i = 0; i < f->nendpoints; i++)
@@ -586,7 +549,7 @@ static void classify (struct fabric *f)
     for (size_t i = 0; i < f->nlinks; i++)
         if (i == 0 || key[i] != key[f->nclasses - 1])
             key[f->nclasses++] = key[i];
-    f->class_name = xcalloc (f->nclasses, sizeof (*f->class_name));
+    f->class_name = pool_alloc (f->pool, f->nclasses, sizeof (*f->class_name));
     for (size_t i = 0; i < f->nlinks; i++) {
         struct fabric_link *l = &f->link[i];
         const uint32_t *found = bsearch (&of[i], key, f->nclasses,
@@ -600,9 +563,9 @@ static void classify (struct fabric *f)
             if (*found >> 24 == CLASS_SWITCH)
                 snprintf (levels, sizeof (levels), " %u-%u",
                           *found >> 16 & 0xff, *found >> 8 & 0xff);
-            *name = xasprintf ("%s%s%s%s%s", kind[*found >> 24], levels,
-                               l->internal ? " internal" : "",
-                               *rate ? " " : "", rate);
+            *name = pool_printf (f->pool, "%s%s%s%s%s", kind[*found >> 24],
+                                 levels, l->internal ? " internal" : "",
+                                 *rate ? " " : "", rate);
         }
         f->link_info[i].class_id = l->class_id = found - key;
         f->link_info[i].class_name = *name;
@@ -664,7 +627,7 @@ static int compare_name_strings (const void *a, const void *b)
     return strcmp (**(char ***)a, **(char ***)b);
 }
 
-void fabric_tell_apart (const struct fabric *f, char **name,
+void fabric_tell_apart (const struct fabric *f, struct pool *pool, char **name,
                         const uint32_t *node, size_t n)
 {
     enum { AFTER = 1 + 16 + 4 }; /* "-GUID", then a port's "/254" */
@@ -679,15 +642,13 @@ void fabric_tell_apart (const struct fabric *f, char **name,
 
         if ((k > 0 && compare_name_strings (&v[k - 1], &v[k]) == 0)
             || (k + 1 < n && compare_name_strings (&v[k], &v[k + 1]) == 0))
-            longer[i] = xasprintf ("%.*s-%016" PRIx64,
-                                   FABRIC_NAME_MAX - 1 - AFTER, name[i],
-                                   f->node[node[i]].guid);
+            longer[i] = pool_printf (pool, "%.*s-%016" PRIx64,
+                                     FABRIC_NAME_MAX - 1 - AFTER, name[i],
+                                     f->node[node[i]].guid);
     }
     for (size_t i = 0; i < n; i++)
-        if (longer[i]) {
-            free (name[i]);
+        if (longer[i])
             name[i] = longer[i];
-        }
     free (longer);
     free (v);
 }
@@ -701,10 +662,10 @@ static void name_nodes (struct fabric *f)
         const struct fabric_node *n = &f->node[i];
 
         node[i] = i;
-        name[i] = *n->desc ? xstrdup (n->desc)
-                           : xasprintf ("%016" PRIx64, n->guid);
+        name[i] = *n->desc ? n->desc
+                           : pool_printf (f->pool, "%016" PRIx64, n->guid);
     }
-    fabric_tell_apart (f, name, node, f->nnodes);
+    fabric_tell_apart (f, f->pool, name, node, f->nnodes);
     for (size_t i = 0; i < f->nnodes; i++)
         f->node[i].name = name[i];
     free (name);

@@ -28,6 +28,7 @@
 #include "core/paths/paths.h"
 #include "util/error.h"
 #include "util/map.h"
+#include "util/pool.h"
 #include "util/rates.h"
 
 #define FABRIC_NONE UINT32_MAX
@@ -190,6 +191,7 @@ struct fabric {
     char hash[33];       /* of topology and LFTs, hex; of the parts' hashes */
     struct link_info *link_info; /* [nlinks], the links as core sees them */
     struct fabric_walk *walk;
+    struct pool *pool;   /* of texts and tables */
     struct map by_guid;  /* nodes */
     struct map by_port_guid; /* endpoints */
 };
@@ -216,7 +218,8 @@ struct fabric_port *fabric_port_at (struct fabric *f, uint32_t node,
 int fabric_set_port (struct fabric *f, uint32_t node, unsigned int port,
                      uint64_t guid, uint16_t lid, unsigned int lmc,
                      struct error *err);
-void fabric_set_plug (struct fabric_port *p, const char *text);
+void fabric_set_plug (struct fabric *f, struct fabric_port *p,
+                      const char *text);
 int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
                       uint32_t node_b, unsigned int port_b,
                       unsigned int width, const char *speed,
@@ -339,9 +342,9 @@ void fabric_rate_name (const struct fabric_link *l, char buf[RATES_TEXT]);
 
 /* Make names of nodes unique: append "-" and the node's GUID to those that are
  * equal; names are cut to stay below FABRIC_NAME_MAX. Names are replaced in
- * place; name[i] belongs to node[i].
+ * place, by those of the pool; name[i] belongs to node[i].
  */
-void fabric_tell_apart (const struct fabric *f, char **name,
+void fabric_tell_apart (const struct fabric *f, struct pool *pool, char **name,
                         const uint32_t *node, size_t n);
 
 /* Write an end of a link for people: "h0001 mlx5_0/1" or "leaf 1/12". Returns

@@ -188,7 +188,7 @@ static char *name_rail (const struct fabric *f, const struct rail *r)
     const char *desc = strchr (r->node->desc, ' ');
 
     return desc && r->named
-               ? xasprintf ("%s/%u", desc + 1, f->port[r->port].num)
+               ? pool_printf (f->pool, "%s/%u", desc + 1, f->port[r->port].num)
                : NULL;
 }
 
@@ -200,21 +200,22 @@ void hosts_find (struct fabric *f)
 
     separate (f, rail, n);
     qsort (rail, n, sizeof (*rail), compare_rails_by_name);
-    f->endpoint = xcalloc (n, sizeof (*f->endpoint));
-    f->host = xcalloc (n, sizeof (*f->host));
+    f->endpoint = pool_alloc (f->pool, n, sizeof (*f->endpoint));
+    f->host = pool_alloc (f->pool, n, sizeof (*f->host));
     while (f->nendpoints < n) {
         const struct rail *r = &rail[f->nendpoints];
         size_t count = same_name (r, n - f->nendpoints);
         uint32_t host = f->nhosts++;
 
-        f->host[host] = (struct fabric_host){ xstrdup (r->name),
+        f->host[host] = (struct fabric_host){ pool_strdup (f->pool, r->name),
                                               f->nendpoints, count };
         for (size_t i = 0; i < count; i++) {
             f->endpoint[f->nendpoints++] = (struct fabric_endpoint){
                 .port = r[i].port,
                 .host = host,
-                .name = count == 1 ? xstrdup (r->name)
-                                   : xasprintf ("%s:%zu", r->name, i + 1),
+                .name = count == 1 ? f->host[host].name
+                                   : pool_printf (f->pool, "%s:%zu", r->name,
+                                                  i + 1),
                 .rail = count == 1 ? NULL : name_rail (f, &r[i]),
             };
             f->node[f->port[r[i].port].node].host = host;

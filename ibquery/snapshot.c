@@ -218,7 +218,7 @@ static int read_snapshot_plug (void *arg, struct words *w, struct error *err)
     if (take_end (r, w, &node, &port, err) < 0
         || !(p = fabric_port_at (r->f, node, port, err)))
         return -1;
-    fabric_set_plug (p, words_rest (w));
+    fabric_set_plug (r->f, p, words_rest (w));
     return 0;
 }
 

@@ -86,13 +86,16 @@ static int merge_subnet_port (struct fabric *f, struct fabric_port *to,
                             name, n->guid, to->num);
     if (known || (n->type != NODE_SWITCH && from->link == FABRIC_NONE))
         return 0;
-    free (to->plug);
     *to = *from;
-    from->plug = NULL;
     to->node = n - f->node;
     to->link = FABRIC_NONE;
     to->subnet = subnet;
     return 0;
+}
+
+static void end_pool (void *pool)
+{
+    pool_destroy (pool);
 }
 
 static int merge_subnet_part (struct fabric *f, struct subnet_part part,
@@ -119,8 +122,6 @@ static int merge_subnet_part (struct fabric *f, struct subnet_part part,
         to->lft_top = n->lft_top;
         to->lft = n->lft;
         to->spread = n->spread;
-        n->lft = NULL;
-        n->spread = (struct fabric_spread){ 0 };
     }
     for (size_t i = 0; i < from->nlinks && rc == 0; i++) {
         const struct fabric_link *l = &from->link[i];
@@ -133,6 +134,8 @@ static int merge_subnet_part (struct fabric *f, struct subnet_part part,
     for (size_t i = 0; i < from->nwarnings; i++)
         fabric_warn (f, "%s", from->warning[i]);
     free (node);
+    pool_keep (f->pool, from->pool, end_pool); /* with tables and plugs */
+    from->pool = NULL;
     return rc;
 }
 

@@ -104,7 +104,7 @@ static void add_blamed_node (struct step_output *out, const char *node, bool fai
 static void take_about (struct step_output *out, const char *node, const char *text)
 {
     const struct doctor *d = out->d;
-    json_t *all = json_loads (text, 0, NULL), *v;
+    json_t *all = verb_keep_json (json_loads (text, 0, NULL)), *v;
     const char *release = json_text (all, "release");
     const char *hash = json_text (all, "fabric");
     const char *conf = json_text (all, "conf");
@@ -143,7 +143,6 @@ static void take_about (struct step_output *out, const char *node, const char *t
     if (*json_text (all, "pcie"))
         add_blamed_node (out, node, false, "%.120s", json_text (all, "pcie"));
     out->clocks += !strcmp (json_text (all, "clock"), "device");
-    json_decref (all);
 }
 
 static void read_about_line (void *arg, struct program_line *line)
@@ -247,7 +246,7 @@ static const char *no_step (struct doctor *d, char buf[PROGRAM_LINE],
 /* To do: look at the nodes that do not answer. */
 static void look_at_silent (struct doctor *d, const struct step_output *out)
 {
-    const char **silent = xarray (out->n, sizeof (*silent));
+    const char **silent = verb_array (out->n, sizeof (*silent));
     size_t n = 0;
     char *list;
 
@@ -260,11 +259,9 @@ static void look_at_silent (struct doctor *d, const struct step_output *out)
         if (k == out->n)
             silent[n++] = d->idle.name[i];
     }
-    list = hostlist_fold (silent, n);
+    list = verb_keep (hostlist_fold (silent, n));
     doctor_todo (d, "systemctl status slurmd on %.200s: %.200s", list,
                  out->srun.complaint);
-    free (list);
-    free (silent);
 }
 
 /* "16 of 16 nodes answer; h[1-3]: SENTENCE; h4: SENTENCE" */
@@ -279,18 +276,17 @@ static enum doctor_level sum_up (struct doctor *d, const struct step_output *out
     if (out->answers < out->n)
         look_at_silent (d, out);
     json_object_foreach (out->odd, key, nodes) {
-        const char **name = xarray (json_array_size (nodes), sizeof (*name));
+        const char **name
+            = verb_array (json_array_size (nodes), sizeof (*name));
         char *list;
         size_t i;
 
         json_array_foreach (nodes, i, v)
             name[i] = json_string_value (v);
-        list = hostlist_fold (name, json_array_size (nodes));
+        list = verb_keep (hostlist_fold (name, json_array_size (nodes)));
         if (len < sizeof (text))
             len += (size_t)snprintf (text + len, sizeof (text) - len,
                                      "; %.80s: %s", list, key);
-        free (list);
-        free (name);
     }
     if (out->answers == 0)
         return say_fail (d, "none of %zu answers: %s", out->n,
@@ -322,9 +318,9 @@ enum doctor_level doctor_ask_nodes (struct doctor *d)
     }
     digest_file (d->path ? d->path : PMM_CONF_PATH, out.conf);
     out.n = d->idle.count < ASKED_MAX ? d->idle.count : ASKED_MAX;
-    out.node = xcalloc (out.n, sizeof (*out.node));
-    out.heard = xcalloc (out.n, sizeof (*out.heard));
-    list = hostlist_fold ((const char *const *)d->idle.name, out.n);
+    out.node = verb_array (out.n, sizeof (*out.node));
+    out.heard = verb_array (out.n, sizeof (*out.heard));
+    list = verb_keep (hostlist_fold ((const char *const *)d->idle.name, out.n));
     a = build_srun_args (d, out.n);
     program_add (&a, "--nodelist=%s", list);
     program_add (&a, "--mpi=%s", d->mpi);
@@ -341,9 +337,6 @@ enum doctor_level doctor_ask_nodes (struct doctor *d)
     level = run_doctor_srun (d, &a, &out, ASK_MS, &status)
                 ? sum_up (d, &out) : say_error (d, DOCTOR_FAIL);
     json_decref (out.odd);
-    free (out.node);
-    free (out.heard);
-    free (list);
     return level;
 }
 
@@ -352,11 +345,7 @@ enum doctor_level doctor_ask_nodes (struct doctor *d)
  */
 static char *tried_path (const struct doctor *d)
 {
-    char *dir = inputs_parent (d->site.ledger);
-    char *path = xasprintf ("%s/tried", dir);
-
-    free (dir);
-    return path;
+    return verb_text ("%s/tried", inputs_parent (d->site.ledger));
 }
 
 static void keep_verdict (const struct doctor *d, const char *verdict)
@@ -368,7 +357,6 @@ static void keep_verdict (const struct doctor *d, const char *verdict)
         fprintf (file_stream (out), "%jd %s\n", (intmax_t)d->now, verdict);
         file_commit (out, NULL);
     }
-    free (path);
 }
 
 static enum doctor_level not_tried (struct doctor *d)
@@ -381,7 +369,6 @@ static enum doctor_level not_tried (struct doctor *d)
     if (fp && fgets (line, sizeof (line), fp))
         t = (time_t)strtoll (line, &verdict, 10);
     file_close_input (fp);
-    free (path);
     line[strcspn (line, "\n")] = '\0';
     doctor_todo (d, "pmm doctor --try has two idle nodes checked");
     if (t > 0)

@@ -70,28 +70,25 @@ static bool has_line (const char *path, const char *begin)
 static void add_to (struct doctor *d, const char *what, const char *name,
                     const char *file, const char *then)
 {
-    char *dir = inputs_parent (conf_path (d));
-    char *from = xasprintf ("%s/%s", dir, name);
+    char *from = verb_text ("%s/%s", inputs_parent (conf_path (d)), name);
 
     if (access (from, F_OK) == 0)
         doctor_todo (d, "%s %s >>%s%s", what, from, file, then);
-    free (from);
-    free (dir);
 }
 
 /* The same with a line that slurmctld has not; it may be there, and not read. */
 static void add_line (struct doctor *d, const char *begin, const char *what,
                       const char *name, const char *file, const char *daemons)
 {
-    char *then = xasprintf ("%s; restart %s", strcmp (name, "slurm.conf")
-                                ? ", on all nodes" : "", daemons);
+    char *then = verb_text ("%s; restart %s",
+                            strcmp (name, "slurm.conf") ? ", on all nodes" : "",
+                            daemons);
 
     if (has_line (file, begin))
         doctor_todo (d, "restart %s: %s in %s is not in force yet", daemons,
                      begin, file);
     else
         add_to (d, what, name, file, then);
-    free (then);
 }
 
 /* Whether a comma-separated list contains the word; case does not matter. */
@@ -134,9 +131,8 @@ static void find_plugstack (struct doctor *d)
     const char *path = conf (d, "PlugStackConfig");
     char *dir = inputs_parent (conf (d, "SLURM_CONF"));
 
-    snprintf (d->plugstack, sizeof (d->plugstack), "%s%s",
-              *path ? path : dir, *path ? "" : "/plugstack.conf");
-    free (dir);
+    snprintf (d->plugstack, sizeof (d->plugstack), "%s%s", *path ? path : dir,
+              *path ? "" : "/plugstack.conf");
     if (access (d->plugstack, F_OK) == 0 || errno != ENOENT)
         d->stacked = plugstack_find (d->plugstack, plugin_name, &d->line,
                                      &d->plugin_error);
@@ -381,15 +377,11 @@ enum doctor_level doctor_pmix_directory (struct doctor *d)
 
     if (!d->mpi || strcmp (d->mpi, "pmix") != 0)
         return say_ok (d, "PMIx is not used");
-    if (!*base) {
-        char *etc = inputs_parent (conf (d, "SLURM_CONF"));
-        char *file = xasprintf ("%s/mpi.conf", etc);
-
-        add_line (d, "PMIxCliTmpDirBase", "cat", "mpi.conf", file,
-                  "slurmctld and slurmd");
-        free (file);
-        free (etc);
-    }
+    if (!*base)
+        add_line (
+            d, "PMIxCliTmpDirBase", "cat", "mpi.conf",
+            verb_text ("%s/mpi.conf", inputs_parent (conf (d, "SLURM_CONF"))),
+            "slurmctld and slurmd");
     if (!*dir || strchr (dir, '%') || stat (dir, &st) < 0)
         return *base ? say_ok (d, "%s; it is not on this machine", base)
                      : say_warn (d, "not set: %s", how);
@@ -467,7 +459,8 @@ static int topology_nodes (const char *path, struct hostlist *hl,
 {
     FILE *fp = file_open_input (path, err), *out;
     size_t len;
-    char *text = fp ? file_slurp (fp, TOPOLOGY_BYTES, &len, err) : NULL;
+    char *text = verb_keep (
+        fp ? file_slurp (fp, TOPOLOGY_BYTES, &len, err) : NULL);
     char *lists = NULL, *rest = text, *line;
     bool includes = false;
     int rc = 0;
@@ -489,13 +482,12 @@ static int topology_nodes (const char *path, struct hostlist *hl,
         fprintf (out, "%.*s ", (int)strcspn (line, " \t\r\"'"), line);
     }
     fclose (out);
+    verb_keep (lists);
     if (!includes && (rc = hostlist_expand (hl, lists, CONTROLLER_NODES_MAX,
                                             err)) == 0) {
         qsort (hl->name, hl->count, sizeof (*hl->name), compare_strings);
         rc = 1;
     }
-    free (lists);
-    free (text);
     return rc;
 }
 
@@ -546,7 +538,6 @@ enum doctor_level doctor_topology (struct doctor *d)
                   yaml ? "yaml" : "conf");
         there[yaml] = access (path[yaml], F_OK) == 0;
     }
-    free (dir);
     sscanf (conf (d, "SLURM_VERSION"), "%u.%u", &year, &month);
     reads_yaml = 100 * year + month >= YAML_RELEASE;
     uses_conf = strstr (plugin, "tree") || strstr (plugin, "block");
@@ -586,13 +577,12 @@ enum doctor_level doctor_partition (struct doctor *d)
     if (!part)
         return say_error (d, DOCTOR_UNKNOWN);
     if (!part->exists) {
-        char *line = xasprintf ("PartitionName=%s", name);
+        char *line = verb_text ("PartitionName=%s", name);
 
         /* with its other lines, unless the site has these */
-        add_line (d, line, *conf (d, "EpilogSlurmctld") ? "grep ^PartitionName"
-                                                        : "cat",
+        add_line (d, line,
+                  *conf (d, "EpilogSlurmctld") ? "grep ^PartitionName" : "cat",
                   "slurm.conf", conf (d, "SLURM_CONF"), "slurmctld");
-        free (line);
         return say_fail (d, "there is no %s: PartitionName=%s Nodes=ALL "
                             "MaxTime=10 RootOnly=YES", name, name);
     }
@@ -755,11 +745,10 @@ static int calls (const char *path, const char *program)
         return access (path, X_OK) == 0 ? 1 : -1;
     if (!(fp = fopen (path, "r")))
         return -1;
-    script = xcalloc (1, SCRIPT_BYTES);
+    script = verb_array (1, SCRIPT_BYTES);
     rc = fread (script, 1, SCRIPT_BYTES - 1, fp) == 0
              ? -1
              : strstr (script, program) != NULL;
-    free (script);
     fclose (fp);
     return rc;
 }
@@ -775,17 +764,13 @@ static enum doctor_level slurms_hook (struct doctor *d)
     glob_t found;
 
     if (!*value) {
-        char *grep = xasprintf ("grep ^%s", key);
-
-        add_line (d, key, grep, "slurm.conf", conf (d, "SLURM_CONF"),
-                  "slurmctld");
-        free (grep);
+        add_line (d, key, verb_text ("grep ^%s", key), "slurm.conf",
+                  conf (d, "SLURM_CONF"), "slurmctld");
         return doctor_say (d, missing, "not set: %s; %s=.../%s",
                            d->check->without, key, program);
     }
     if (glob (value, 0, NULL, &found) != 0) {
-        char *dir = inputs_parent (PMM_PATH);
-        char *ours = xasprintf ("%s/%s", dir, program);
+        char *ours = verb_text ("%s/%s", inputs_parent (PMM_PATH), program);
         const char *base = strrchr (value, '/');
         bool other = base && !strcmp (base + 1, program)
                      && access (ours, X_OK) == 0;
@@ -796,8 +781,6 @@ static enum doctor_level slurms_hook (struct doctor *d)
             doctor_todo (d, "%s=%s in %s; restart slurmctld%s", key, ours,
                          conf (d, "SLURM_CONF"),
                          d->check->kind & DOCTOR_AUDITS ? "" : " and slurmd");
-        free (ours);
-        free (dir);
         return DOCTOR_WARN;
     }
     for (size_t i = 0; i < found.gl_pathc && !called; i++) {

@@ -38,11 +38,8 @@ static const char *read_site_baseline (const struct inputs *in)
 static struct baseline *read_baseline (const struct inputs *in,
                                        const char *path)
 {
-    char *file = inputs_file (path, "samples.json");
-    struct baseline *b = inputs_baseline (in->fabric, file, NULL, &fault);
-
-    free (file);
-    return need (b);
+    return need (inputs_baseline (
+        in->fabric, inputs_file (path, "samples.json"), NULL, &fault));
 }
 
 /*
@@ -56,31 +53,26 @@ static struct baseline *read_baseline (const struct inputs *in,
 static json_t *extent_json (const struct fabric *f, const struct baseline *b,
                             const char *path)
 {
-    uint32_t *times = baseline_times (b);
-    char *file = text_clean (xstrdup (path));
+    uint32_t *times = verb_keep (baseline_times (b));
+    char *file = text_clean (pool_strdup (verb_pool, path));
     size_t n = pathset_size (b->ps);
-    json_t *json;
-    const char **host = xarray (n, sizeof (*host));
+    const char **host = verb_array (n, sizeof (*host));
     json_t *without = json_array (), *crossed = json_object ();
 
     for (size_t i = 0; i < n; i++)
         host[i] = pathset_endpoint (b->ps, i)->host;
     n = text_unique (host, n);
-    free (host);
     for (size_t i = 0; i < f->nlinks; i++)
         if (times[i] == 0)
             json_add (without, json_string (f->link[i].id));
         else
             json_put (crossed, f->link[i].id, json_integer (times[i]));
-    json = json_pack ("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "file", file,
-                      "hosts", (json_int_t)n, "runs", (json_int_t)b->nruns,
-                      "round_trips", (json_int_t)b->nrows, "links",
-                      (json_int_t)(f->nlinks - json_array_size (without)),
-                      "many", (json_int_t)f->nlinks, "crossed", crossed,
-                      "without", without);
-    free (times);
-    free (file);
-    return xcheck (json);
+    return verb_keep_json (json_pack (
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "file", file, "hosts",
+        (json_int_t)n, "runs", (json_int_t)b->nruns, "round_trips",
+        (json_int_t)b->nrows, "links",
+        (json_int_t)(f->nlinks - json_array_size (without)), "many",
+        (json_int_t)f->nlinks, "crossed", crossed, "without", without));
 }
 
 static int show_baseline (struct inputs *in)
@@ -94,16 +86,16 @@ static int show_baseline (struct inputs *in)
 
     if (stat (file, &st) < 0)
         die_input ("%s was removed", file);
-    free (file);
     json_put (extent, "written", json_integer (st.st_mtime));
     if (in->json)
         inputs_put_json (in, "baseline", in->fabric->hash,
                          json_incref (extent));
     else
-        print_line (extent, "{file}: {links} of {many link}, {hosts host},"
-                            " {round_trips round trip} in {runs run}, written"
-                            " {@written}\n", inputs_output (in));
-    json_decref (extent);
+        print_line (extent,
+                    "{file}: {links} of {many link}, {hosts host},"
+                    " {round_trips round trip} in {runs run}, written"
+                    " {@written}\n",
+                    inputs_output (in));
     baseline_destroy (b);
     site_clear (&site);
     return EXIT_OK;
@@ -119,7 +111,7 @@ static int show_baseline (struct inputs *in)
 static void become_baseline_owner (const char *path)
 {
     const char *slash = strrchr (path, '/');
-    char *dir = xasprintf ("%.*s/", slash ? (int)(slash - path) : 0, path);
+    char *dir = verb_text ("%.*s/", slash ? (int)(slash - path) : 0, path);
     struct stat st;
 
     if (stat (dir, &st) < 0)
@@ -128,7 +120,6 @@ static void become_baseline_owner (const char *path)
         && (setgroups (0, NULL) < 0 || setgid (st.st_gid) < 0
             || setuid (st.st_uid) < 0))
         die_world ("cannot become the owner of %s", dir);
-    free (dir);
 }
 
 /* Die if it is not the fabric of pmm.conf, whose audits read the file. */
@@ -147,13 +138,12 @@ static void check_baseline_fabric (const struct inputs *in)
 static size_t count_lost (const struct baseline *old,
                           const struct baseline *run)
 {
-    uint32_t *was = baseline_times (old), *is = baseline_times (run);
+    uint32_t *was = verb_keep (baseline_times (old));
+    uint32_t *is = verb_keep (baseline_times (run));
     size_t lost = 0;
 
     for (size_t i = 0; i < pathset_network (old->ps)->nlinks; i++)
         lost += was[i] > 0 && is[i] == 0;
-    free (was);
-    free (is);
     return lost;
 }
 
@@ -170,14 +160,11 @@ static void report_slow_cables (const struct inputs *in,
         const struct finding *f = &v->finding[i];
 
         if (f->basis == BASIS_CLASS && f->kind != FINDING_ROUTE
-            && judge_fails (opts, f->excess_ns, f->stderr_ns)) {
-            char *says = words_finding (f, in->fabric);
-
+            && judge_fails (opts, f->excess_ns, f->stderr_ns))
             verb_say ("in this run %s: repair it first, or is it longer than "
                       "the others? (%s, %+.0f ns over its class)",
-                      says, in->fabric->link[f->suspect[0]].id, f->excess_ns);
-            free (says);
-        }
+                      verb_keep_text (words_finding (f, in->fabric)),
+                      in->fabric->link[f->suspect[0]].id, f->excess_ns);
     }
     verdict_destroy (v);
 }
@@ -242,14 +229,11 @@ static int publish_baseline (struct inputs *in)
     check_baseline_fabric (in);
     if (dir) {
         char *plan = inputs_file (dir, "plan.json");
-        char *samples = inputs_file (dir, "samples.json");
 
         if (!strcmp (plan, dir))
             die_input ("%s is not a directory with plan.json and samples.json",
                        dir);
-        inputs_plan (in, plan, samples);
-        free (plan);
-        free (samples);
+        inputs_plan (in, plan, inputs_file (dir, "samples.json"));
     }
     if (in->samples) {
         b = need (baseline_of (in->samples, in->ps, &fault));
@@ -279,11 +263,11 @@ static int publish_baseline (struct inputs *in)
         inputs_put_json (in, "baseline", in->fabric->hash,
                          json_incref (extent));
     else
-        print_line (extent, rc > 0 ? "published {file}: {links} of {many link},"
-                                     " {hosts host}\n"
-                                   : "{file} has the same already\n",
+        print_line (extent,
+                    rc > 0 ? "published {file}: {links} of {many link},"
+                             " {hosts host}\n"
+                           : "{file} has the same already\n",
                     inputs_output (in));
-    json_decref (extent);
     baseline_destroy (b);
     site_clear (&site);
     return EXIT_OK;
@@ -434,7 +418,7 @@ static int compare_baselines (struct inputs *in)
         b[i] = read_baseline (in, k < 0 ? published : in->operand[k]);
         sol[i] = solve_saved_baseline (b[i]);
     }
-    c = xarray (sol[0]->nlinks + sol[0]->ngroups, sizeof (*c));
+    c = verb_array (sol[0]->nlinks + sol[0]->ngroups, sizeof (*c));
     both = find_both (sol[0], sol[1], c, &links);
     for (size_t i = 0; i < both; i++)
         if (changed (&c[i]))
@@ -463,7 +447,6 @@ static int compare_baselines (struct inputs *in)
         for (size_t i = 0; i < n; i++)
             print_change (in->fabric, &c[i], fp);
     }
-    free (c);
     for (int i = 0; i < 2; i++) {
         solution_destroy (sol[i]);
         baseline_destroy (b[i]);

@@ -71,13 +71,14 @@ static int published (const struct doctor *d, const char *path,
         return error_input (err, "%s: users' jobs cannot read it: chmod 644",
                             path);
     for (const char *s = path; (s = strchr (s + 1, '/'));) {
-        char *dir = xasprintf ("%.*s", (int)(s - path), path);
+        char *dir = verb_text ("%.*s", (int)(s - path), path);
 
         rc = stat (dir, &above) == 0 && !(above.st_mode & S_IXOTH)
-                 ? error_input (err, "%s: users' jobs cannot enter it: chmod "
-                                "755 %s", dir, dir)
+                 ? error_input (err,
+                                "%s: users' jobs cannot enter it: chmod "
+                                "755 %s",
+                                dir, dir)
                  : 0;
-        free (dir);
         if (rc < 0)
             return -1;
     }
@@ -123,10 +124,10 @@ static enum doctor_level check_snapshot (struct doctor *d)
                 doctor_todo (d, "there is no %s: mount its file system, or pmm "
                              "setup --apply makes it", dir);
             else if (none)
-                doctor_todo (d, "pmm fabric read --publish, as root on a node "
+                doctor_todo (d,
+                             "pmm fabric read --publish, as root on a node "
                              "with an InfiniBand port; then systemctl enable "
                              "--now pmm-fabric.timer there");
-            free (dir);
             return say_fail (d, "%s%s", d->err.text,
                              none ? ": publish it by pmm fabric read --publish"
                                   : "");
@@ -328,18 +329,19 @@ static enum doctor_level check_level (struct doctor *d)
 
     if (choose_doctor_level (d, &c) < 0)
         return say_error (d, DOCTOR_UNKNOWN);
-    if (!(text = spread_text (d->fabric, &c)))
+    if (!(text = verb_keep (spread_text (d->fabric, &c))))
         return say_ok (d, "messages of service level %u follow the forwarding "
                           "tables, as far as switches report", c.level);
     if (spread_keeps (&c.on[c.level]))
         level = say_ok (d, "probes use %s", text);
     else
-        level = say_warn (d, "probes use %.250s: what is slow between switches "
-                             "is hard to find; in opensm or UFM, take a "
-                             "level, as 1, out of ar_sl_mask and hbf_sl_mask "
-                             "(0xfffd), and map it to a data VL in SL2VL: see "
-                             "docs/fabric.md", text);
-    free (text);
+        level = say_warn (d,
+                          "probes use %.250s: what is slow between switches "
+                          "is hard to find; in opensm or UFM, take a "
+                          "level, as 1, out of ar_sl_mask and hbf_sl_mask "
+                          "(0xfffd), and map it to a data VL in SL2VL: see "
+                          "docs/fabric.md",
+                          text);
     return level;
 }
 
@@ -369,8 +371,8 @@ static enum doctor_level check_rails (struct doctor *d)
     for (size_t i = 0; i < f->nlinks; i++)
         down += !fabric_is_up (f, &f->link[i]);
     n = accepted_fewer (f, d->site.snapshot, &fewer);
-    first = n > 0 ? fewer_text (f, &fewer[0]) : NULL;
-    free (fewer);
+    verb_keep (fewer);
+    first = n > 0 ? verb_keep (fewer_text (f, &fewer[0])) : NULL;
     if (n + down > 0)
         doctor_todo (d, "pmm fabric check");
     if (n > 1)
@@ -384,7 +386,6 @@ static enum doctor_level check_rails (struct doctor *d)
         say_warn (d, "%.300s%s: pmm fabric check", first, others);
     else
         say_ok (d, "no host has fewer than its peers, all cables are active");
-    free (first);
     return n + down > 0 ? DOCTOR_WARN : DOCTOR_OK;
 }
 
@@ -531,8 +532,6 @@ static enum doctor_level check_ledger (struct doctor *d)
     char *dir = inputs_parent (path);
     enum doctor_level level = private_directory (d, dir);
     struct stat st;
-
-    free (dir);
     if (level != DOCTOR_OK || stat (path, &st) < 0)
         return level;
     if (st.st_uid != d->uid || (st.st_mode & (S_IWGRP | S_IWOTH)))
@@ -578,7 +577,7 @@ static int try_access (const void *arg, void *answer, struct error *err)
 static enum doctor_level check_access (struct doctor *d)
 {
     const char *reports = d->site.reports;
-    char *page = xasprintf ("%s%s", reports, *reports ? "/" : "");
+    char *page = verb_text ("%s%s", reports, *reports ? "/" : "");
     const struct { const char *key, *path; } rows[] = {
         { "Baseline", d->site.baseline }, { "Verdicts", d->site.verdicts },
         { "Ledger", d->site.ledger },     { "Metrics", d->site.metrics },
@@ -604,9 +603,7 @@ static enum doctor_level check_access (struct doctor *d)
         else if (rc < 0 && d->err.fault == ERROR_INPUT)
             doctor_todo (d, "if it is slurm-pmm's alone, chown %s %s; pmm "
                          "setup shows who should own what", d->user, dir);
-        free (dir);
     }
-    free (page);
     return rc == 0 ? say_ok (d, "%s may write where pmm.conf says", d->user)
              : doctor_say (d, d->err.fault == ERROR_INPUT ? DOCTOR_FAIL
                                                           : DOCTOR_UNKNOWN,
@@ -773,14 +770,11 @@ static enum doctor_level check_audited_nodes (struct doctor *d)
                               &d->nodes, d->now, &d->err)
                     < 0)
         level = say_error (d, DOCTOR_UNKNOWN);
-    else if (missed.count > 0) {
-        char *list = hostlist_fold ((const char *const *)missed.name,
-                                    missed.count);
-
-        level = say_warn (d, "not audited for a day or more: %s: %.200s",
-                          COUNTED (missed.count, "node"), list);
-        free (list);
-    }
+    else if (missed.count > 0)
+        level = say_warn (
+            d, "not audited for a day or more: %s: %.200s",
+            COUNTED (missed.count, "node"),
+            verb_fold ((const char *const *)missed.name, missed.count));
     else {
         const struct ledger_fault *out = NULL;
 
@@ -884,9 +878,8 @@ static size_t run_checks (struct doctor *d, struct said *said)
         if ((checks[i].kind & DOCTOR_AUDITS) && !d->audits
             && s->level > DOCTOR_WARN)
             s->level = DOCTOR_WARN;
-        s->text = xstrdup (d->text);
-        s->todo = *d->todo ? xasprintf ("%s: %s", s->name, d->todo)
-                           : xasprintf ("%s: %s", s->name, d->text);
+        s->text = pool_strdup (verb_pool, d->text);
+        s->todo = verb_text ("%s: %s", s->name, *d->todo ? d->todo : d->text);
         n++;
     }
     return n;
@@ -923,7 +916,7 @@ static int report_doctor_checks (struct doctor *d, bool json)
     int worst = DOCTOR_OK;
     struct said said[CHECKS];
     size_t n = run_checks (d, said);
-    json_t *list = json_array ();
+    json_t *list = verb_keep_json (json_array ());
 
     terminal_end ();
     for (int level = DOCTOR_FAIL; level >= DOCTOR_OK; level--)
@@ -951,11 +944,6 @@ static int report_doctor_checks (struct doctor *d, bool json)
                                   stdout, &fault));
     else
         printf ("next: %s\n", next_of (d, said, n));
-    for (size_t i = 0; i < n; i++) {
-        free (said[i].text);
-        free (said[i].todo);
-    }
-    json_decref (list);
     return exits[worst];
 }
 

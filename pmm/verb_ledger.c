@@ -164,19 +164,19 @@ static int show_ledger (struct inputs *in)
     }
     if (text_u64 (in->operand[0], 1, INT64_MAX, &id) < 0)
         die_input ("'%.40s' is not an audit id", in->operand[0]);
-    audit = need (ledger_audit (in->ledger, (int64_t)id, &fault));
+    audit = verb_keep_json (
+        need (ledger_audit (in->ledger, (int64_t)id, &fault)));
     if (in->json)
         inputs_put_json (in, "audit", NULL, json_incref (audit));
     else
         print_audit (audit, SIZE_MAX, inputs_output (in));
-    json_decref (audit);
     return EXIT_OK;
 }
 
 static int show_missed_audits (struct inputs *in)
 {
     int64_t days = given.days < 0 ? 1 : given.days;
-    json_t *failed, *out = json_object (), *v;
+    json_t *failed, *out = verb_keep_json (json_object ()), *v;
     struct ledger_rows faulty;
     const char *node;
 
@@ -190,7 +190,7 @@ static int show_missed_audits (struct inputs *in)
     ledger_clear (&faulty);
     if (in->json) {
         inputs_put_json (in, "ledger", NULL,
-                         json_pack ("{s:I, s:o, s:o}", "days", (json_int_t)days,
+                         json_pack ("{s:I, s:o, s:O}", "days", (json_int_t)days,
                                     "failed", failed, "faulty", out));
         return EXIT_OK;
     }
@@ -202,7 +202,6 @@ static int show_missed_audits (struct inputs *in)
         fprintf (inputs_output (in),
                  "no audit of the last %s failed, and no node is left out\n",
                  COUNTED ((uint64_t)days, "day"));
-    json_decref (out);
     return write_list (in, "failed", failed, failed_line);
 }
 

@@ -214,7 +214,7 @@ static void print_link (const struct trends *t, const struct change *c,
 static void trends_print (const struct trends *t, FILE *fp)
 {
     const struct solution *s = t->now;
-    struct change *c = xarray (s->nlinks, sizeof (*c));
+    struct change *c = verb_array (s->nlinks, sizeof (*c));
     size_t n = 0;
 
     for (size_t i = 0; i < s->nlinks; i++)
@@ -238,7 +238,6 @@ static void trends_print (const struct trends *t, FILE *fp)
         print_error (fp, g->stderr_ns);
         fputc ('\n', fp);
     }
-    free (c);
 }
 
 /* The JSON is a solution, with baseline_ns, change_ns, change_stderr_ns and trend
@@ -248,7 +247,7 @@ static int run_ledger_solve (struct inputs *in)
 {
     struct trends t = { .fabric = in->fabric, .now_s = (int64_t)time (NULL) };
     size_t times = (size_t)given.points + 1;
-    struct ledger_ageing *ageing = xarray (times, sizeof (*ageing));
+    struct ledger_ageing *ageing = verb_array (times, sizeof (*ageing));
 
     inputs_ledger (in, LEDGER_READ);
     t.ps = need (fabric_pathset_lids (in->fabric, NULL, 0, &fault));
@@ -261,13 +260,11 @@ static int run_ledger_solve (struct inputs *in)
         };
     need_ok (ledger_combine_times (in->ledger, t.ps, ageing, times, solve_time,
                                    &t, &fault));
-    free (ageing);
     t.baseline = solve_ledger_baseline (&t, in);
     if (in->json) {
-        json_t *all = trends_json (&t);
+        json_t *all = verb_keep_json (trends_json (&t));
 
         need_ok (json_write (all, inputs_output (in), &fault));
-        json_decref (all);
     }
     else
         trends_print (&t, inputs_output (in));

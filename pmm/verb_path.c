@@ -91,10 +91,9 @@ static void print_levels (const struct fabric *f, char *const *name, FILE *fp)
         char *text;
 
         need_ok (spread_choose (f, ps, rc, 0, &c, &fault));
-        if ((text = spread_text (f, &c)))
+        if ((text = verb_keep (spread_text (f, &c))))
             fprintf (fp, "%s: probes use %s\n",
                      rc ? "connections" : "datagrams", text);
-        free (text);
     }
     pathset_destroy (ps);
 }

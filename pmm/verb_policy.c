@@ -63,11 +63,11 @@ static json_t *signs_json (const struct policy_input *in, const char *node)
     json_t *list = xcheck (json_array ());
 
     for (size_t i = 0; i < in->nsigns; i++) {
-        const struct policy_sign *s = &in->sign[i];
+        const struct ledger_sign *s = &in->sign[i];
 
         if (!strcmp (s->host, node))
             json_add (list, json_pack ("{s:I, s:I, s:s, s:s}", "audit",
-                                       (json_int_t)s->after, "time",
+                                       (json_int_t)s->audit, "time",
                                        (json_int_t)s->time, "sign",
                                        sign_name (s->kind), "link", s->link));
     }
@@ -79,12 +79,12 @@ static json_t *actions_json (const struct policy_input *in, const char *node)
     json_t *list = xcheck (json_array ());
 
     for (size_t i = 0; i < in->nactions; i++) {
-        const struct policy_action *a = &in->action[i];
+        const struct ledger_action *a = &in->action[i];
 
         if (!strcmp (a->node, node))
             json_add (list, json_pack ("{s:s, s:I, s:I, s:s?, s:s?}", "action",
                                        policy_kind_name (a->kind), "time",
-                                       (json_int_t)a->time, "after",
+                                       (json_int_t)a->intended, "after",
                                        (json_int_t)a->after, "link", a->link,
                                        "reason", a->reason));
     }
@@ -143,8 +143,8 @@ static struct story tell_story (struct inputs *in, const struct act_report *r,
 {
     const struct policy_input *input = &r->facts.input;
     struct story story = {
-        .decision = xarray (r->decisions.n, sizeof (*story.decision)),
-        .nodes = json_array (),
+        .decision = verb_array (r->decisions.n, sizeof (*story.decision)),
+        .nodes = verb_keep_json (json_array ()),
     };
     struct ledger_rows faulty;
 
@@ -161,12 +161,6 @@ static struct story tell_story (struct inputs *in, const struct act_report *r,
     }
     ledger_clear (&faulty);
     return story;
-}
-
-static void story_clear (struct story *story)
-{
-    free (story->decision);
-    json_decref (story->nodes);
 }
 
 /* --- text ---------------------------------------------------------------- */
@@ -192,12 +186,9 @@ static void print_policy_finding (const json_t *v, FILE *fp)
                          finding_basis_name (BASIS_SLOW)))
         print_line (v, ", {basis} of messages", fp);
     if (expected > 0) {
-        char *rate = words_rate (json_number_value (
-                                     json_object_get (v, "rate_bits")),
-                                 expected);
+        double rate = json_number_value (json_object_get (v, "rate_bits"));
 
-        fprintf (fp, ", %s", rate);
-        free (rate);
+        fprintf (fp, ", %s", verb_keep_text (words_rate (rate, expected)));
     }
     fputc ('\n', fp);
 }
@@ -254,13 +245,14 @@ static void print_calm (struct ledger *ledger, size_t nodes, FILE *fp)
     need_ok (ledger_list (ledger, LEDGER_TOTALS, 0, 0, &totals, &fault));
     for (size_t i = 0; i < totals.n; i++)
         audits += totals.total[i].audits;
-    facts = json_pack ("{s:I, s:I, s:I}", "nodes", (json_int_t)nodes, "audits",
-                       audits, "newest", any ? (json_int_t)newest : 0);
-    print_line (facts, any ? "{nodes node}, {audits audit}, the newest at "
-                             "{@newest}: no node is suspected\n"
-                           : "{nodes node}, and no audit with a result yet\n",
+    facts = verb_keep_json (json_pack ("{s:I, s:I, s:I}", "nodes",
+                                       (json_int_t)nodes, "audits", audits,
+                                       "newest", any ? (json_int_t)newest : 0));
+    print_line (facts,
+                any ? "{nodes node}, {audits audit}, the newest at "
+                      "{@newest}: no node is suspected\n"
+                    : "{nodes node}, and no audit with a result yet\n",
                 fp);
-    json_decref (facts);
     ledger_clear (&totals);
 }
 
@@ -311,7 +303,6 @@ static int explain_policy (struct inputs *in)
         if (i == 0 && d->nremarks == 0)
             print_calm (in->ledger, report.facts.input.nnodes, fp);
     }
-    story_clear (&story);
     /* a read error, not an input error */
     status = d->stopped ? EXIT_WORLD : EXIT_OK;
     act_report_clear (&report);
@@ -353,23 +344,17 @@ static void print_carried (struct inputs *in, const char *id)
     need_ok (ledger_list (in->ledger, LEDGER_RATES, 0, 0, &rows, &fault));
     for (size_t i = 0; i < rows.n && link != FABRIC_NONE; i++) {
         const struct ledger_rate *r = &rows.rate[i];
-        char *rate;
-
-        if (strcmp (r->link, id))
-            continue;
-        rate = words_rate (r->bits, r->expected);
-        fprintf (inputs_output (in), "  carried from %s: %s (audit %jd)\n",
-                 PORT_NAME (f, r->way ? f->link[link].b : f->link[link].a),
-                 rate, (intmax_t)r->audit);
-        free (rate);
+        if (!strcmp (r->link, id))
+            fprintf (inputs_output (in), "  carried from %s: %s (audit %jd)\n",
+                     PORT_NAME (f, r->way ? f->link[link].b : f->link[link].a),
+                     verb_keep_text (words_rate (r->bits, r->expected)),
+                     (intmax_t)r->audit);
     }
     ledger_clear (&rows);
 }
 
-/* What staff do about the newest finding of a node that is not OK; "": none. The
- * caller frees it.
- */
-static char *repair_of (struct inputs *in, const json_t *node)
+/* What staff do about the newest finding of a node that is not OK; "": none. */
+static const char *repair_of (struct inputs *in, const json_t *node)
 {
     const json_t *list = json_object_get (node, "findings");
     char *text = NULL;
@@ -392,7 +377,7 @@ static char *repair_of (struct inputs *in, const json_t *node)
                     text = words_do (&v->finding[k], in->fabric, WORDS_STAFF);
         ledger_result_clear (&r);
     }
-    return text ? text : xstrdup ("");
+    return text ? verb_keep (text) : "";
 }
 
 /* Print what a person is to do about a node. */
@@ -418,7 +403,7 @@ static void print_todo (struct inputs *in, const struct decision *d,
                             policy_kind_name (POLICY_DRAIN))
                    && (d->kind == POLICY_NONE || d->kind == POLICY_NOTE
                        || d->kind == POLICY_WAIT);
-    char *repair = repair_of (in, node);
+    const char *repair = repair_of (in, node);
     FILE *fp = inputs_output (in);
 
     if (drained)
@@ -430,14 +415,13 @@ static void print_todo (struct inputs *in, const struct decision *d,
         fprintf (fp, "do: %s%s%s\n", todo[d->kind],
                  d->kind == POLICY_WAIT ? " " : "",
                  d->kind == POLICY_WAIT ? d->node : "");
-    free (repair);
 }
 
 /* Tell of one node, or of those that the audit suspects. Return how many. */
 static size_t why_nodes (struct inputs *in, const struct act_report *r,
                          const char *name, int64_t audit)
 {
-    struct story story = tell_story (in, r, name, audit);
+    const struct story story = tell_story (in, r, name, audit);
     size_t n = json_array_size (story.nodes);
     FILE *fp = inputs_output (in);
 
@@ -456,7 +440,6 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
     if (n > TOLD)
         fprintf (fp, "and %s: pmm policy explain\n",
                  COUNTED (n - TOLD, "other node"));
-    story_clear (&story);
     return n;
 }
 
@@ -492,7 +475,7 @@ static void print_finding_todo (const struct fabric *f, const struct finding *x,
                                 FILE *fp)
 {
     const char *id = f->link[*x->suspect].id;
-    char *todo = words_do (x, f, WORDS_STAFF);
+    char *todo = verb_keep (words_do (x, f, WORDS_STAFF));
 
     print_cable (f, id, fp);
     if (x->kind == FINDING_HOST_END)
@@ -501,8 +484,8 @@ static void print_finding_todo (const struct fabric *f, const struct finding *x,
     else
         fprintf (fp, "do: for the fabric team%s: %s\n",
                  x->nnodes > 0 ? ", or at the end of its node"
-                               : "; no node is to blame", todo);
-    free (todo);
+                               : "; no node is to blame",
+                 todo);
 }
 
 /* Print what to do about an audit: of what is no host's, and if no node is
@@ -537,7 +520,8 @@ static void print_audit_todo (struct inputs *in, int64_t id, bool told)
 static void why_audit (struct inputs *in, const struct act_report *r,
                        int64_t id)
 {
-    json_t *audit = need (ledger_audit (in->ledger, id, &fault));
+    json_t *audit
+        = verb_keep_json (need (ledger_audit (in->ledger, id, &fault)));
     bool told;
 
     print_line (audit, audit_line (audit), inputs_output (in));
@@ -546,7 +530,6 @@ static void why_audit (struct inputs *in, const struct act_report *r,
         print_remarks (&r->decisions, inputs_output (in));
     print_audit_todo (in, id, told);
     print_details (audit, TOLD, inputs_output (in));
-    json_decref (audit);
 }
 
 /* A cable by its id, or by one of its ports: "s1-0002/6"; FABRIC_NONE: none. */
@@ -588,11 +571,10 @@ static void why_cable (struct inputs *in, uint32_t link)
         fprintf (fp, "do: for the fabric team; after a repair pmm ledger "
                      "rebase %s\n", l->id);
     for (size_t i = n > TOLD ? n - TOLD : 0; i < n; i++) {
-        json_t *audit
-            = need (ledger_audit (in->ledger, found.seen[i].audit, &fault));
+        json_t *audit = verb_keep_json (
+            need (ledger_audit (in->ledger, found.seen[i].audit, &fault)));
 
         print_audit (audit, 0, fp);
-        json_decref (audit);
     }
     ledger_clear (&found);
 }
@@ -616,14 +598,13 @@ static void why_node (struct inputs *in, const struct act_report *r,
 {
     bool told = why_nodes (in, r, name, 0) > 0;
     json_t *at = measured_last (in, r, name, told);
-    json_t *measured = json_pack ("{s:o}", "at", at);
+    json_t *measured = verb_keep_json (json_pack ("{s:o}", "at", at));
 
     print_line (measured, json_is_null (at) ? "not measured by any audit\n"
                                             : "measured last: {@at}\n",
                 inputs_output (in));
     if (!told)
         print_remarks (&r->decisions, inputs_output (in));
-    json_decref (measured);
 }
 
 /* A job that no audit is about, which must run. */
@@ -713,7 +694,7 @@ static json_t *job_json (const struct controller_job *v)
 static json_t *why_json (struct inputs *in, const struct act_report *r,
                          const char *word, const struct named *n)
 {
-    json_t *measured, *facts;
+    json_t *measured;
     struct story story;
 
     if (n->cable != FABRIC_NONE)
@@ -726,12 +707,10 @@ static json_t *why_json (struct inputs *in, const struct act_report *r,
     measured = n->number ? NULL
                          : measured_last (in, r, word,
                                           json_array_size (story.nodes) > 0);
-    facts = json_pack ("{s:o*, s:O, s:o*}", "audit",
-                       n->number ? need (ledger_audit (in->ledger, n->audit,
-                                                       &fault)) : NULL,
-                       "nodes", story.nodes, "measured", measured);
-    story_clear (&story);
-    return facts;
+    return json_pack (
+        "{s:o*, s:O, s:o*}", "audit",
+        n->number ? need (ledger_audit (in->ledger, n->audit, &fault)) : NULL,
+        "nodes", story.nodes, "measured", measured);
 }
 
 static int run_policy_why (struct inputs *in)

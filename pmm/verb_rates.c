@@ -25,7 +25,6 @@ static const struct opt options[] = {
 static int run_rates (struct inputs *in)
 {
     struct rates_report r = { .fabric = in->fabric };
-    struct rates_switch *sw;
     double *rate;
 
     in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false);
@@ -34,14 +33,12 @@ static int run_rates (struct inputs *in)
     if (!across_known (in->ps))
         die_world ("the snapshot has no link's width and speed: what they can"
                    " carry is not known");
-    rate = across_rates (in->ps);
-    r.sw = sw = need (
-        rates_switches (in->fabric, in->ps, &r.nswitches, &fault));
+    rate = verb_keep (across_rates (in->ps));
+    r.sw = verb_keep (
+        need (rates_switches (in->fabric, in->ps, &r.nswitches, &fault)));
     need_ok (cut_find (in->ps, rate, given.seed, &r.cut, &fault));
     need_ok ((in->json ? rates_json : rates_text) (&r, inputs_output (in),
                                                    &fault));
-    free (sw);
-    free (rate);
     return EXIT_OK;
 }
 

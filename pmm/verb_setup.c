@@ -39,7 +39,7 @@ static struct setup_words {
 } given;
 
 struct item {
-    char *path;
+    const char *path;
     char *text;  /* of a file; NULL: a directory, */
     mode_t mode; /* ... of this mode, */
     bool slurms; /* ... of SlurmUser; all others are root's, */
@@ -68,9 +68,7 @@ static struct item *find_setup_item (const struct setup *s, const char *path)
     return NULL;
 }
 
-/* Both take path and text. A path goes into several files, each with a syntax
- * of its own.
- */
+/* A path goes into several files, each with a syntax of its own. */
 static void add_setup_item (struct setup *s, struct item item)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
@@ -79,16 +77,14 @@ static void add_setup_item (struct setup *s, struct item item)
     if (*item.path != '/' || item.path[strspn (item.path, plain)])
         die_input ("%s: need an absolute path of letters, digits and . _ + @ -",
                    item.path);
-    if (find_setup_item (s, item.path)) {
-        free (item.path);
-        free (item.text);
+    if (find_setup_item (s, item.path))
         return;
-    }
-    s->v = xgrow (s->v, s->n, sizeof (*s->v));
+    s->v = pool_grow (verb_pool, s->v, s->n, sizeof (*s->v));
     s->v[s->n++] = item;
 }
 
-static void add_dir (struct setup *s, char *path, bool slurms, mode_t mode)
+static void add_dir (struct setup *s, const char *path, bool slurms,
+                     mode_t mode)
 {
     add_setup_item (
         s, (struct item){ .path = path, .slurms = slurms, .mode = mode });
@@ -108,10 +104,9 @@ static void set_keys (struct setup *s)
     };
 
     for (size_t i = 0; given.shared && i < COUNT (keys); i++) {
-        char *path = xasprintf ("%s/%s", given.shared, keys[i].name);
+        char *path = verb_text ("%s/%s", given.shared, keys[i].name);
 
         need_ok (conf_set (site_options, &s->site, keys[i].key, path, &fault));
-        free (path);
     }
     need_ok (conf_set (site_options, &s->site, "SlurmUser", s->user.pw_name,
                        &fault));
@@ -214,12 +209,13 @@ static void write_audit_unit (const struct setup *s, FILE *fp)
 static void add_setup_file (struct setup *s, const char *path,
                             void (*write) (const struct setup *s, FILE *fp))
 {
-    struct item item = { .path = xstrdup (path) };
+    struct item item = { .path = path };
     size_t len;
     FILE *fp = xcheck (open_memstream (&item.text, &len));
 
     write (s, fp);
     fclose (fp);
+    verb_keep (item.text);
     add_setup_item (s, item);
 }
 
@@ -268,7 +264,7 @@ static void list_items (struct setup *s)
                                    s->site.ledger };
     char path[TEXT_PATH];
 
-    add_dir (s, xstrdup (s->conf_dir), false, 0755);
+    add_dir (s, s->conf_dir, false, 0755);
     if (access (s->conf, F_OK) < 0) /* first: it has the answers, next time */
         add_setup_file (s, s->conf, write_conf);
     for (size_t i = 0; i < COUNT (slurms); i++)
@@ -281,26 +277,25 @@ static void list_items (struct setup *s)
                                        .mode = 0755,
                                        .any = true });
     if (*s->site.reports)
-        add_dir (s, xstrdup (s->site.reports), true, 0755);
-    add_dir (s, xstrdup (s->site.spool), true, 0700);
+        add_dir (s, s->site.reports, true, 0755);
+    add_dir (s, s->site.spool, true, 0700);
     for (const char *list = s->site.snapshot; text_next (&list, path);)
         add_setup_item (s, (struct item){ .path = inputs_parent (path),
                                           .slurms = true,
                                           .mode = 0755,
                                           .either = true });
     if (!*controller_value (s->slurm, "PMIxCliTmpDirBase"))
-        add_dir (s, xstrdup (PMIX_DIR), false, 0755);
+        add_dir (s, PMIX_DIR, false, 0755);
     for (size_t i = 0; i < COUNT (files); i++) {
         const char *dir = *files[i].dir ? files[i].dir : s->conf_dir;
-        char *file = xasprintf ("%s/%s", dir, files[i].name);
+        char *file = verb_text ("%s/%s", dir, files[i].name);
 
         if (!*files[i].dir)
             add_setup_file (s, file, files[i].write);
         else if (access (SYSTEMD_DIR, F_OK) == 0 && !units_do (s)) {
-            add_dir (s, xstrdup (dir), false, 0755);
+            add_dir (s, dir, false, 0755);
             add_setup_file (s, file, files[i].write);
         }
-        free (file);
     }
 }
 
@@ -326,7 +321,6 @@ static bool in_safe_place (const struct setup *s, struct item *it)
                      "it", dir);
     if (fd >= 0)
         close (fd);
-    free (dir);
     return safe || fd >= 0;
 }
 
@@ -432,7 +426,6 @@ static int make_dir (const struct setup *s, const struct item *it)
     }
     else if (it->slurms)
         rc = child_try (make_as_user, &making, MAKE_MS, &fault);
-    free (dir);
     return rc;
 }
 
@@ -497,7 +490,7 @@ static json_t *setup_item_json (const struct setup *s, const struct item *it)
 static int report_setup_items (struct setup *s, struct inputs *in)
 {
     size_t refused = 0, missing = 0;
-    json_t *items = json_array ();
+    json_t *items = verb_keep_json (json_array ());
 
     for (size_t i = 0; i < s->n; i++) {
         look_at (s, &s->v[i]);
@@ -517,7 +510,6 @@ static int report_setup_items (struct setup *s, struct inputs *in)
                          json_pack ("{s:s, s:s, s:b, s:O}", "conf", s->conf,
                                     "slurm_user", s->user.pw_name, "applied",
                                     given.apply, "items", items));
-    json_decref (items);
     if (in->json)
         return refused > 0 ? EXIT_WORLD : EXIT_OK;
     if (!given.shared && !s->has_conf)
@@ -584,8 +576,8 @@ static void read_setup_site (struct setup *s, const char *conf)
     dir = inputs_parent (s->site.snapshot);
     if (strcmp (dir, given.shared))
         die_input ("--shared: %s has Snapshot = %s: change it there, or leave "
-                   "the option out", s->conf, s->site.snapshot);
-    free (dir);
+                   "the option out",
+                   s->conf, s->site.snapshot);
 }
 
 static int run_setup (struct inputs *in)
@@ -602,12 +594,6 @@ static int run_setup (struct inputs *in)
         set_keys (&s);
     list_items (&s);
     status = report_setup_items (&s, in);
-    for (size_t i = 0; i < s.n; i++) {
-        free (s.v[i].path);
-        free (s.v[i].text);
-    }
-    free (s.v);
-    free (s.conf_dir);
     child_free (s.slurm);
     site_clear (&s.site);
     return status;

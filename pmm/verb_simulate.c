@@ -10,7 +10,6 @@
 #include "ibquery/snapshot.h"
 #include "ibquery/spread.h"
 #include "pmm/verb.h"
-#include "util/alloc.h"
 #include "util/rng.h"
 
 enum {
@@ -82,14 +81,13 @@ struct truth {
 static int parse_numbers (const char *text, const double *max, size_t n,
                           double *value)
 {
-    char *copy = xstrdup (text);
+    char *copy = pool_strdup (verb_pool, text);
     char *rest = copy;
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = rest ? text_double (strsep (&rest, ":"), 0, max[i], &value[i])
                   : -1;
-    free (copy);
     return rest ? -1 : rc;
 }
 
@@ -104,8 +102,8 @@ static void random_latencies (const struct fabric *f, const char *how,
     const char *range = how + strlen ("random:");
     const char *last = strrchr (range, ':');
     bool seeded = last && last != strchr (range, ':');
-    char *copy = xasprintf ("%.*s", seeded ? (int)(last - range) : INT_MAX,
-                            range);
+    char *copy
+        = verb_text ("%.*s", seeded ? (int)(last - range) : INT_MAX, range);
     uint64_t seed = 1;
     double v[2] = { 0 };
     struct rng rng;
@@ -114,7 +112,6 @@ static void random_latencies (const struct fabric *f, const char *how,
         || parse_numbers (copy, max, 2, v) < 0 || v[1] < v[0])
         die_input ("--latency %.80s: expected random:MIN:MAX[:SEED], in ns",
                    how);
-    free (copy);
     rng_seed (&rng, seed);
     for (size_t l = 0; l < f->nlinks; l++)
         latency[l] = v[0] + (v[1] - v[0]) * rng_uniform (&rng);
@@ -126,8 +123,9 @@ static void read_latencies (const struct fabric *f, const char *path,
 {
     FILE *fp = need (file_open_input (path, &fault));
     size_t len, n = 1;
-    char *text = need (file_slurp (fp, LATENCY_BYTES_MAX, &len, &fault));
-    bool *seen = xcalloc (f->nlinks, sizeof (*seen));
+    char *text
+        = verb_keep (need (file_slurp (fp, LATENCY_BYTES_MAX, &len, &fault)));
+    bool *seen = verb_array (f->nlinks, sizeof (*seen));
 
     file_close_input (fp);
     for (char *line = text, *next; line; line = next, n++) {
@@ -156,8 +154,6 @@ static void read_latencies (const struct fabric *f, const char *path,
         seen[link] = true;
         latency[link] = ns;
     }
-    free (seen);
-    free (text);
 }
 
 /*
@@ -234,8 +230,8 @@ static const struct fault_kind {
     { "slow-host", "host", &given.slow_host, slow_host },
 };
 
-/* Split NAME=NUMBER, of which the number is from min to max: the caller frees
- * the name. form is for the error.
+/* Split NAME=NUMBER, of which the number is from min to max. form is for the
+ * error.
  */
 static char *split_option (const char *option, const char *form,
                            const char *word, double min, double max,
@@ -245,7 +241,7 @@ static char *split_option (const char *option, const char *form,
 
     if (!equals || text_double (equals + 1, min, max, number) < 0)
         die_input ("--%s %.80s: expected %s", option, word, form);
-    return xasprintf ("%.*s", (int)(equals - word), word);
+    return verb_text ("%.*s", (int)(equals - word), word);
 }
 
 static void add_simulated_fault (const struct fabric *f,
@@ -258,7 +254,6 @@ static void add_simulated_fault (const struct fabric *f,
 
     if (!kind->slow (f, name, ns, t))
         die_input ("--%s %.80s: no such %s", kind->option, word, kind->of);
-    free (name);
 }
 
 /*
@@ -273,10 +268,10 @@ static void make_truth (const struct inputs *in, struct simulate_options *opts,
     double busy[3]; /* share, probability, ns */
     struct rng rng;
 
-    t->latency = xarray (f->nlinks, sizeof (*t->latency));
-    t->arc = xcalloc (2 * f->nlinks, sizeof (*t->arc));
-    t->busy = xcalloc (f->nlinks, sizeof (*t->busy));
-    t->host = xcalloc (f->nhosts, sizeof (*t->host));
+    t->latency = verb_array (f->nlinks, sizeof (*t->latency));
+    t->arc = verb_array (2 * f->nlinks, sizeof (*t->arc));
+    t->busy = verb_array (f->nlinks, sizeof (*t->busy));
+    t->host = verb_array (f->nhosts, sizeof (*t->host));
     opts->arc_ns = t->arc;
     for (size_t l = 0; l < f->nlinks; l++)
         t->latency[l] = f->link[l].kind == LINK_HOST ? HOST_NS : SWITCH_NS;
@@ -331,7 +326,7 @@ static void make_loopbacks (const struct fabric *f, const struct pathset *ps,
 
     if (given.loopback == 0)
         return;
-    t->loopback = xarray (n, sizeof (*t->loopback));
+    t->loopback = verb_array (n, sizeof (*t->loopback));
     for (size_t i = 0; i < n; i++) {
         uint32_t end = pathset_endpoint (ps, i)->id;
 
@@ -344,7 +339,7 @@ static void make_loopbacks (const struct fabric *f, const struct pathset *ps,
 /* Apply SWITCH:HOST=PORT to the tables of f, which is a separate copy. */
 static void misroute (struct fabric *f, const char *word)
 {
-    char *copy = xstrdup (word);
+    char *copy = pool_strdup (verb_pool, word);
     char *equals = strrchr (copy, '=');
     char *colon = strrchr (copy, ':');
     uint32_t sw = FABRIC_NONE;
@@ -363,7 +358,6 @@ static void misroute (struct fabric *f, const char *word)
         die_input ("--misroute %.80s: the switch has no route to this host",
                    word);
     f->node[sw].lft[f->end[host].lid] = (uint8_t)port;
-    free (copy);
 }
 
 /*
@@ -428,11 +422,6 @@ static int run_simulate (struct inputs *in)
     if (ps != in->ps)
         pathset_destroy (ps);
     fabric_destroy (twisted);
-    free (t.latency);
-    free (t.arc);
-    free (t.busy);
-    free (t.host);
-    free (t.loopback);
     noise_destroy (t.noise);
     return EXIT_OK;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/rate/carry.h"
+#include "core/rate/crowd.h"
 #include "core/rate/flows.h"
 #include "core/rate/loads.h"
 #include "probe/burst_work.h"
@@ -26,8 +27,12 @@ enum {
     = 3000000, /* a step, about: its burst, a barrier, files of the kernel */
 };
 
-/* The share of BURST_CABLE_NS that is for the first stage. */
+/* The share of BURST_CABLE_NS that is for the first stage, and for two: what is left is
+ * a crowd's burst, of CROWD_NS.
+ */
 #define FIRST_SHARE .6
+#define SECOND_SHARE .9
+#define CROWD_NS (BURST_NS * 2 / 5)
 /* Strict ordering is better if its best burst is, by this share: more than bursts
  * differ.
  */
@@ -51,6 +56,7 @@ struct lead_bursts {
     struct bursts *all;   /* what is known so far */
     struct plan *plan;    /* of the first stage, */
     struct plan *again;   /* of the second */
+    struct plan *crowd;   /* of the third */
     double *busy;         /* [2 * nlinks] of arcs between switches: bursts so far */
     size_t rails;         /* of the member with most */
     size_t rounds_max;
@@ -82,9 +88,10 @@ static void add_lead_flow (struct lead_bursts *lead, uint32_t a, uint32_t b,
 }
 
 /* The flows of the plan, then a loopback for each rail that has one, by the end
- * with its lowest LID.
+ * with its lowest LID; beside crowds there are none.
  */
-static void list_flows (struct lead_bursts *lead, const struct plan *plan)
+static void list_flows (struct lead_bursts *lead, const struct plan *plan,
+                        bool loops)
 {
     const struct group *g = lead->g;
     uint32_t *own = xarray (g->npeers, sizeof (*own));
@@ -106,15 +113,15 @@ static void list_flows (struct lead_bursts *lead, const struct plan *plan)
                 add_lead_flow (lead, probe[i / 2].a, probe[i / 2].b, r);
         }
     }
-    for (uint32_t p = 0; p < g->npeers; p++)
+    for (uint32_t p = 0; p < g->npeers && loops; p++)
         if (own[p] != UINT32_MAX)
             add_lead_flow (lead, own[p], own[p],
                            lead->rounds + p - g->first[g->member_of[p]]);
     free (own);
 }
 
-/* How many bytes each flow sends in BURST_NS. */
-static int size_flows (struct lead_bursts *lead, struct error *err)
+/* How many bytes each flow sends in so much time. */
+static int size_flows (struct lead_bursts *lead, int64_t ns, struct error *err)
 {
     const struct network *net = pathset_network (lead->opts->ps);
     double (*rate)[2] = xcalloc (lead->nflows, sizeof (*rate));
@@ -136,7 +143,7 @@ static int size_flows (struct lead_bursts *lead, struct error *err)
             bits = net->link[link].rate;
         if (!isfinite (bits) || !(bits > 0))
             bits = USUAL_BITS;
-        f->bytes = (uint64_t)fmin (fmax (bits * (BURST_NS / 8e9), BURST_WARM),
+        f->bytes = (uint64_t)fmin (fmax (bits * ((double)ns / 8e9), BURST_WARM),
                                    BYTES_MAX);
     }
     bursts_destroy (b);
@@ -216,15 +223,19 @@ static void allow_round (struct lead_bursts *lead, size_t first, size_t last,
 }
 
 /* How many bursts each flow has. */
-static void allow_flows (struct lead_bursts *lead, bool again)
+static void allow_flows (struct lead_bursts *lead, enum stage stage)
 {
+    bool again = stage == STAGE_BURST_AGAIN;
     static const struct burst_allowance first[PASSES] = { { 1, 0 }, { 1, 0 } };
     static const struct burst_allowance second[] = {
         { 1, 0 }, { 0, 1 }, { 1, 0 }, { 0, 1 }, { BURST_PASSES_MAX - 2, 0 },
     };
     const struct burst_allowance *step = again ? second : first;
     size_t n = again ? sizeof (second) / sizeof (*second) : PASSES;
-    double most = (double)BURST_CABLE_NS / BURST_NS * (again ? 1 : FIRST_SHARE);
+    double most = (double)BURST_CABLE_NS / BURST_NS
+                  * (again                  ? SECOND_SHARE
+                     : stage == STAGE_BURST ? FIRST_SHARE
+                                            : 1);
 
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0, last; i < lead->nflows; i = last) {
@@ -490,19 +501,19 @@ static void join_found (struct lead_bursts *lead)
 
 /* Run a stage of these flows. */
 static int run_burst_stage (struct lead_bursts *lead, const struct plan *plan,
-                            bool again, struct burst_trouble *trouble,
+                            enum stage stage, struct burst_trouble *trouble,
                             struct error *err)
 {
     struct group *g = lead->g;
-    enum stage stage = again ? STAGE_BURST_AGAIN : STAGE_BURST;
     struct stage_member *in = probe_result_stage (lead->result, stage);
     int rc;
 
     lead->work = xcalloc (g->n, sizeof (*lead->work));
-    list_flows (lead, plan);
-    rc = size_flows (lead, err);
+    list_flows (lead, plan, stage != STAGE_BURST_CROWD);
+    rc = size_flows (lead, stage == STAGE_BURST_CROWD ? CROWD_NS : BURST_NS,
+                     err);
     if (rc == 0) {
-        allow_flows (lead, again);
+        allow_flows (lead, stage);
         cut_flows (lead);
         for (size_t m = 0; m < g->n; m++)
             burst_work_pack (&lead->work[m], &in[m].told);
@@ -596,6 +607,15 @@ static int plan_bursts_again (void *arg, struct error *err)
     return lead->again ? 0 : -1;
 }
 
+/* Crowds are for cables between switches. */
+static int plan_crowds (void *arg, struct error *err)
+{
+    struct lead_bursts *lead = arg;
+
+    lead->crowd = crowd_make (lead->opts->ps, lead->all, lead->opts->seed, err);
+    return lead->crowd ? 0 : -1;
+}
+
 /* How many rounds of flows fit into the time that a stage of so many passes may
  * take: a part of what is left.
  */
@@ -643,13 +663,20 @@ void burst_lead (struct group *g, const struct burst_options *opts,
     rc = group_meanwhile (g, plan_bursts, &lead, &err);
     if (rc == 0 && lead.plan && plan_rounds (lead.plan) > 0
         && plan_rounds (lead.plan) <= lead.rounds_max)
-        rc = run_burst_stage (&lead, lead.plan, false, trouble, &err);
+        rc = run_burst_stage (&lead, lead.plan, STAGE_BURST, trouble, &err);
     if (rc == 0 && lead.all->nflows > 0)
         rc = group_meanwhile (g, plan_bursts_again, &lead, &err);
     if (rc == 0 && lead.again && plan_rounds (lead.again) > 0
         && 2 * plan_rounds (lead.again)
                <= rounds_in_time (&lead, BURST_PASSES_MAX))
-        rc = run_burst_stage (&lead, lead.again, true, trouble, &err);
+        rc = run_burst_stage (&lead, lead.again, STAGE_BURST_AGAIN, trouble,
+                              &err);
+    if (rc == 0 && lead.all->nflows > 0 && lead.uplinks && !opts->spread)
+        rc = group_meanwhile (g, plan_crowds, &lead, &err);
+    if (rc == 0 && lead.crowd && plan_rounds (lead.crowd) > 0
+        && plan_rounds (lead.crowd) <= rounds_in_time (&lead, PASSES))
+        rc = run_burst_stage (&lead, lead.crowd, STAGE_BURST_CROWD, trouble,
+                              &err);
     if (rc < 0 && !*trouble->why)
         snprintf (trouble->why, sizeof (trouble->why), "%.*s", BURST_WHY,
                   err.text);
@@ -657,6 +684,7 @@ void burst_lead (struct group *g, const struct burst_options *opts,
         lead.all->left |= LEFT_TRANSPORT;
     plan_destroy (lead.plan);
     plan_destroy (lead.again);
+    plan_destroy (lead.crowd);
     free (lead.slot);
     free (lead.busy);
 }

@@ -2,8 +2,9 @@
 /* Bursts: what the links of a job carry (core/samples/bursts), behind the round
  * trips of a check.
  *
- * One or two stages (probe/stage): the flows of core/rate/loads, then a second look
- * at what carried too little. All members run several passes over the rounds, so
+ * Up to three stages (probe/stage): the flows of core/rate/loads, a second look at
+ * what carried too little, and crowds over cables between switches that still do
+ * (core/rate/crowd). All members run several passes over the rounds, so
  * that the bursts of a flow are spread over the run. A step is one round of one
  * pass:
  *
@@ -15,7 +16,7 @@
  * a time. In the second look, flows also have bursts without relaxed ordering.
  *
  * Others need the cables between switches: a check keeps each busy for at most
- * BURST_CABLE_NS, of which it leaves some for the second look. A flow that would take
+ * BURST_CABLE_NS, of which it leaves some for the next look. A flow that would take
  * more is left out, and so are its bursts beyond that.
  */
 #ifndef PROBE_BURST_H

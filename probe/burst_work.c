@@ -118,7 +118,8 @@ static bool unpack_work (struct burst_work *w, const struct group_blob *blob,
             || task->bursts > w->passes || task->bytes < BURST_WARM)
             return false;
         for (size_t k = i; k > 0 && w->task[k - 1].round == task->round; k--)
-            if (w->task[k - 1].rail == task->rail)
+            if (w->task[k - 1].peer == task->peer
+                || i - k + 2 > TRANSPORT_RAILS_MAX)
                 return false;
         round = task->round;
     }

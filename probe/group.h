@@ -53,7 +53,7 @@ struct group_stats {
 /* Objects that members fetch from each other: of stage s (probe/stage), GROUP_NEXT
  * + s and so on.
  */
-enum { GROUP_STAGES = 4 };
+enum { GROUP_STAGES = 5 };
 enum group_kind {
     GROUP_NEXT, /* empty: there is a part for it */
     GROUP_PART = GROUP_NEXT + GROUP_STAGES,

@@ -218,8 +218,7 @@ int identify (struct identity *id, const struct roster *r,
     int rc = 0;
 
     *id = (struct identity){
-        .nranks = r->nranks,
-        .why = xcalloc (r->nranks, sizeof (*id->why)),
+        .nranks = r->nranks, .why = xcalloc (r->nranks, sizeof (*id->why)),
         .foreign = xcalloc (r->nranks, sizeof (*id->foreign)),
         .name = xcalloc (f->nends, sizeof (*id->name)),
         .peer = xcalloc (f->nends, sizeof (*id->peer)),

@@ -25,6 +25,7 @@ static int (*const stage_work[STAGES]) (struct group *g,
     [STAGE_PROBE_AGAIN] = probe_part,
     [STAGE_BURST] = burst_part,
     [STAGE_BURST_AGAIN] = burst_part,
+    [STAGE_BURST_CROWD] = burst_part,
 };
 
 const char *stage_sysfs (const struct group *g)

@@ -22,7 +22,8 @@
 
 /* In this order; any may be left out. */
 enum stage {
-    STAGE_PROBE, STAGE_PROBE_AGAIN, STAGE_BURST, STAGE_BURST_AGAIN, STAGES,
+    STAGE_PROBE, STAGE_PROBE_AGAIN, STAGE_BURST, STAGE_BURST_AGAIN,
+    STAGE_BURST_CROWD, STAGES,
 };
 
 /* A member in a stage. */

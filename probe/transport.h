@@ -197,11 +197,11 @@ struct transport {
                  struct error *err);
 
     /* Prepare for bursts, as for timed messages, but that -1 is of this flow or
-     * its rail alone; then run some at once, one of each rail at most, until
-     * all have ended, or the deadline. Meanwhile no message is received. Prepare
-     * again before each burst: only the last few flows of a rail are kept, and
-     * none after a burst that was lost. Both may be NULL, together with
-     * bulk_port: there are no bursts.
+     * its rail alone; then run some at once, TRANSPORT_RAILS_MAX at most, one of
+     * each rail and peer, until all have ended, or the deadline. Meanwhile no
+     * message is received. Prepare again before each burst: only the last few
+     * flows of a rail are kept, and none after a burst that was lost. Both may be
+     * NULL, together with bulk_port: there are no bursts.
      */
     int (*bulk_prepare) (void *t, uint32_t rail, uint32_t peer,
                          struct transport_way way, bool strict,

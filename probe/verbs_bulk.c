@@ -236,10 +236,7 @@ static void close_pair (struct bulk_pair *p)
         if (p->qp[i].qp)
             ibv_destroy_qp (p->qp[i].qp);
     *p = (struct bulk_pair){
-        .end = p->end,
-        .half = p->half,
-        .used = p->used,
-        .due_ns = p->due_ns,
+        .end = p->end, .half = p->half, .used = p->used, .due_ns = p->due_ns,
     };
 }
 
@@ -357,16 +354,10 @@ static void describe_pair (struct verbs_bulk *b, const struct bulk_pair *p,
     uint8_t most = b->peer[end->peer].mtu_most;
 
     *info = (struct verbs_bulk_info){
-        .made = p->meet.made,
-        .knows = p->meet.other,
-        .asks = asks,
-        .strict = end->strict,
-        .way = end->way,
-        .sl = sl,
+        .made = p->meet.made, .knows = p->meet.other, .asks = asks,
+        .strict = end->strict, .way = end->way, .sl = sl,
         .mtu = most ? most : (uint8_t)b->device->attr.active_mtu,
-        .size_log = b->size_log,
-        .qps = b->qps,
-        .rkey = target->rkey,
+        .size_log = b->size_log, .qps = b->qps, .rkey = target->rkey,
         .address = (uintptr_t)target->addr,
     };
     for (int i = 0; i < b->qps; i++)
@@ -509,7 +500,7 @@ bool verbs_bulk_take (struct verbs_bulk *b, const struct verbs_bulk_end *end,
  * Bursts
  */
 
-/* One burst of a rail. */
+/* One burst of a rail, which may have several. */
 struct flight {
     struct verbs_bulk *b;
     struct bulk_pair *out, *in; /* the same, but for a loopback; NULL: none */
@@ -586,18 +577,55 @@ static void post_write (struct flight *f, struct bulk_qp *q)
     q->sent++;
 }
 
+/* The bursts under way. */
+struct flights {
+    struct flight flight[TRANSPORT_RAILS_MAX];
+    size_t n;
+};
+
+/* Whether it is the first of its rail. */
+static bool is_first_flight (const struct flights *all, size_t i)
+{
+    size_t k = 0;
+
+    while (all->flight[k].b != all->flight[i].b)
+        k++;
+    return k == i && all->flight[i].b;
+}
+
+/* The burst of a queue pair that sends, or receives; NULL: none has it now. */
+static struct flight *find_flight (struct flights *all, struct verbs_bulk *b,
+                                   uint64_t id, bool sends, struct bulk_qp **q)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        struct flight *f = &all->flight[i];
+
+        if (f->b == b && (*q = find_qp (sends ? f->out : f->in, id)))
+            return f;
+    }
+    return NULL;
+}
+
+static void fail_flights (struct flights *all, struct verbs_bulk *b)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (all->flight[i].b == b && !all->flight[i].failed)
+            fail_flight (&all->flight[i], strerror (EIO));
+}
+
 /* Return whether there were any. */
-static bool take_sends (struct flight *f)
+static bool take_sends (struct flights *all, struct verbs_bulk *b)
 {
     struct ibv_wc wc;
     bool came = false;
-    int rc = 0;
+    int rc;
 
-    while (!f->failed && (rc = ibv_poll_cq (f->b->sends, 1, &wc)) > 0) {
-        struct bulk_qp *q = find_qp (f->out, wc.wr_id);
+    while ((rc = ibv_poll_cq (b->sends, 1, &wc)) > 0) {
+        struct bulk_qp *q;
+        struct flight *f = find_flight (all, b, wc.wr_id, true, &q);
 
         came = true;
-        if (!q)
+        if (!f || f->failed)
             continue;
         if (wc.status != IBV_WC_SUCCESS)
             fail_by_status (f, wc.status);
@@ -607,7 +635,7 @@ static bool take_sends (struct flight *f)
         }
     }
     if (rc < 0)
-        fail_flight (f, strerror (EIO));
+        fail_flights (all, b);
     return came;
 }
 
@@ -663,48 +691,66 @@ static void take_message (struct flight *f, struct bulk_qp *q,
 }
 
 /* Take all that have come. Return whether there were any. */
-static bool drain_messages (struct flight *f)
+static bool drain_messages (struct flights *all, struct verbs_bulk *b)
 {
-    struct verbs_bulk *b = f->b;
     struct bulk_event e;
     bool came = false;
-    int rc = 0;
+    int rc;
 
-    while (!f->failed && (rc = poll_bulk (b, &e)) > 0) {
-        struct bulk_qp *q = find_qp (f->in, e.id);
+    while ((rc = poll_bulk (b, &e)) > 0) {
+        struct bulk_qp *q;
+        struct flight *f = find_flight (all, b, e.id, false, &q);
 
         came = true;
-        if (q)
+        if (f && !f->failed)
             take_message (f, q, &e);
-        else
+        else if (!f)
             /* of a pair that has no burst now */
             for (int i = 0; i < PAIRS_KEPT; i++)
                 b->pair[i].spoiled |= find_qp (&b->pair[i], e.id) != NULL;
     }
     if (rc < 0)
-        fail_flight (f, strerror (EIO));
+        fail_flights (all, b);
     return came;
 }
 
-/* The same. Without stamps, what is seen had come by now, and no more, if it did
- * not take long to see it.
+/* Without stamps, what is seen has come by now. Return whether there is any. */
+static bool note_seen (struct flights *all, const struct verbs_bulk *b,
+                       bool take, int64_t now)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < all->n; i++) {
+        struct flight *f = &all->flight[i];
+
+        if (f->b != b)
+            continue;
+        any |= f->seen > 0;
+        /* the first point has what came before this end began */
+        if (take && (f->seen || !f->points))
+            bulk_arrive (f->point, &f->points, now, f->seen);
+        if (take)
+            f->seen = 0;
+    }
+    return any;
+}
+
+/* The same of a rail. What is seen had come by then, and no more, if it did not take
+ * long to see it.
  */
-static bool take_messages (struct flight *f)
+static bool take_messages (struct flights *all, struct verbs_bulk *b)
 {
     bool came = false;
 
     for (int i = 0; i < LOOKS_MAX; i++) {
         int64_t began = clock_ns ();
         int64_t now;
-        bool any = drain_messages (f);
+        bool any = drain_messages (all, b);
 
         came |= any;
         now = clock_ns ();
-        if (!any || !f->seen || now - began < LOOK_NS) {
-            /* the first point has what came before this end began */
-            if (f->seen || !f->points)
-                bulk_arrive (f->point, &f->points, now, f->seen);
-            f->seen = 0;
+        if (!any || !note_seen (all, b, false, now) || now - began < LOOK_NS) {
+            note_seen (all, b, true, now);
             break;
         }
     }
@@ -740,10 +786,7 @@ static void begin_flight (struct flight *f, struct verbs_bulk *b,
         || in->spoiled)
         return;
     *f = (struct flight){
-        .b = b,
-        .out = out,
-        .in = in,
-        .each = messages_each (out, burst->bytes),
+        .b = b, .out = out, .in = in, .each = messages_each (out, burst->bytes),
     };
     f->sends = f->receives = (size_t)f->each * out->qps;
     f->point = xcalloc (f->receives + 1, sizeof (*f->point));
@@ -751,10 +794,13 @@ static void begin_flight (struct flight *f, struct verbs_bulk *b,
         bulk_arrive (f->point, &f->points, verbs_device_now_ns (b->device), 0);
     for (int i = 0; i < out->qps; i++)
         out->qp[i].sent = in->qp[i].came = 0;
-    take_messages (f);
-    for (int k = 0; k < OUTSTANDING; k++)
-        for (int i = 0; i < out->qps; i++)
-            post_write (f, &out->qp[i]);
+}
+
+static void begin_writes (struct flight *f)
+{
+    for (int k = 0; k < OUTSTANDING && f->b; k++)
+        for (int i = 0; i < f->out->qps; i++)
+            post_write (f, &f->out->qp[i]);
 }
 
 /* Note which MTU reaches the peer. */
@@ -799,8 +845,7 @@ static void end_flight (struct flight *f, struct transport_burst *burst)
 }
 
 /* Sleep until something has come, or the deadline. */
-static void await_flights (const struct flight *f, size_t n,
-                           int64_t deadline_ns)
+static void await_flights (const struct flights *all, int64_t deadline_ns)
 {
     struct pollfd pfd[TRANSPORT_RAILS_MAX];
     int64_t left = deadline_ns - clock_ns ();
@@ -810,46 +855,54 @@ static void await_flights (const struct flight *f, size_t n,
 
     if (left <= 0)
         return;
-    for (size_t i = 0; i < n; i++)
-        pfd[i] = (struct pollfd){ f[i].failed ? -1 : f[i].b->channel->fd,
+    for (size_t i = 0; i < all->n; i++)
+        pfd[i] = (struct pollfd){ is_first_flight (all, i)
+                                      ? all->flight[i].b->channel->fd
+                                      : -1,
                                   POLLIN, 0 };
-    if (ppoll (pfd, n, &ts, NULL) <= 0)
+    if (ppoll (pfd, all->n, &ts, NULL) <= 0)
         return;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < all->n; i++)
         if (pfd[i].revents
-            && ibv_get_cq_event (f[i].b->channel, &cq, &context) == 0)
+            && ibv_get_cq_event (all->flight[i].b->channel, &cq, &context) == 0)
             ibv_ack_cq_events (cq, 1);
 }
 
 void verbs_bulk_run (struct verbs_bulk *const *b, struct transport_burst *burst,
                      size_t n, int64_t deadline_ns, bool spins)
 {
-    struct flight f[TRANSPORT_RAILS_MAX] = { 0 };
+    struct flights all = { .n = n };
+    struct flight *f = all.flight;
     bool armed = false;
 
     for (size_t i = 0; i < n; i++)
         begin_flight (&f[i], b[i], &burst[i]);
+    for (size_t i = 0; i < n; i++)
+        if (is_first_flight (&all, i))
+            take_messages (&all, f[i].b);
+    for (size_t i = 0; i < n; i++)
+        begin_writes (&f[i]);
     for (;;) {
         bool late = clock_ns () >= deadline_ns;
         bool came = false;
-        bool all = true;
+        bool done = true;
 
-        for (size_t i = 0; i < n; i++) {
-            if (f[i].failed)
-                continue;
-            came |= take_sends (&f[i]);
-            came |= take_messages (&f[i]);
-            all &= f[i].failed || f[i].sends + f[i].receives == 0;
-        }
-        if (all || late)
+        for (size_t i = 0; i < n; i++)
+            if (is_first_flight (&all, i)) {
+                came |= take_sends (&all, f[i].b);
+                came |= take_messages (&all, f[i].b);
+            }
+        for (size_t i = 0; i < n; i++)
+            done &= f[i].failed || f[i].sends + f[i].receives == 0;
+        if (done || late)
             break;
         if (came || spins)
             continue;
         if (armed)
-            await_flights (f, n, deadline_ns);
+            await_flights (&all, deadline_ns);
         /* what comes before this is seen before it sleeps */
         for (size_t i = 0; !armed && i < n; i++)
-            if (!f[i].failed) {
+            if (is_first_flight (&all, i)) {
                 ibv_req_notify_cq (f[i].b->sends, 0);
                 ibv_req_notify_cq (f[i].b->receives, 0);
             }
@@ -899,8 +952,7 @@ void verbs_bulk_port (const struct verbs_device *d, const struct verbs_bulk *b,
     *port = (struct transport_port){
         .bits = port_bits (d),
         .mtu = 128U << (b && b->mtu ? b->mtu : d->attr.active_mtu),
-        .relaxed = b && b->relaxed,
-        .retries = UINT64_MAX,
+        .relaxed = b && b->relaxed, .retries = UINT64_MAX,
     };
     for (size_t i = 0; i < sizeof (repeats) / sizeof (repeats[0]); i++) {
         uint64_t value = read_hw_counter (d, repeats[i]);

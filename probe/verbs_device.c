@@ -360,8 +360,7 @@ int verbs_device_open (struct verbs_device *d,
 
     *d = (struct verbs_device){
         .sl = (uint8_t)site->service_level,
-        .traffic_class = (uint8_t)site->traffic_class,
-        .inlines = true,
+        .traffic_class = (uint8_t)site->traffic_class, .inlines = true,
     };
     snprintf (d->name, sizeof (d->name), "%s/%u", name->device,
               name->port > 0 ? name->port : 1);

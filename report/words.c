@@ -545,6 +545,8 @@ static const char *const fact_words[FACT_KINDS] = {
     [FACT_RATE_RECEIVED] = "what it receives: {0 flow} carried {r1} of {r2} "
         "Gb/s",
     [FACT_RATE_BEFORE] = "; in the baseline {r0} Gb/s",
+    [FACT_RATE_CROWD]
+    = "; {0 flow} at once, through different ports, {r1} Gb/s",
     [FACT_RATE_LOOPBACK] = "; its loopback, which crosses no cable, {r0} Gb/s",
     [FACT_RATE_PCIE] = "; PCIe runs at {G1} x{0} of {G3} x{2}, which carries "
         "{r4} Gb/s",

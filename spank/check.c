@@ -154,8 +154,7 @@ static void write_job_comment (const struct job *job, const struct outcome *o)
     char *argv[] = { job->settings.site.job_comment, id,
                      (char *)outcome_name (o->status), (char *)o->text, NULL };
     struct program program = {
-        .argv = argv,
-        .deadline_ms = clock_ms () + REMARK_WAIT_MS,
+        .argv = argv, .deadline_ms = clock_ms () + REMARK_WAIT_MS,
     };
     char **environment;
     int status;
@@ -341,8 +340,7 @@ static int load_here (struct job *job, struct error *err)
     job->het = job_getenv (job, "SLURM_HET_SIZE", value, sizeof (value)) == 0;
     job_getenv (job, "SLURM_JOB_PARTITION", job->partition,
                 sizeof (job->partition));
-    job_getenv (job, "SLURM_CLUSTER_NAME", job->cluster,
-                sizeof (job->cluster));
+    job_getenv (job, "SLURM_CLUSTER_NAME", job->cluster, sizeof (job->cluster));
     return 0;
 }
 

@@ -67,8 +67,7 @@ bool settings_any (const struct settings *s);
 /* The mode of a job in this partition. --pmm-output alone turns `off` into
  * `report`.
  */
-enum check_mode settings_mode (const struct settings *s,
-                               const char *partition);
+enum check_mode settings_mode (const struct settings *s, const char *partition);
 
 /* True if the output is a file, not a directory: its name ends in .json. */
 bool settings_one_file (const struct settings *s);

@@ -141,19 +141,15 @@ void options_recall (spank_t sp)
         user.check = w;
 }
 
-int settings_read (struct settings *s, int argc, char **argv,
-                   struct error *err)
+int settings_read (struct settings *s, int argc, char **argv, struct error *err)
 {
     const char *conf = NULL;
 
     *s = (struct settings){
-        .word = (const char *const *)argv,
-        .words = argc,
+        .word = (const char *const *)argv, .words = argc,
         .asked = user.check.chosen || user.output[0],
-        .chosen = user.check.chosen,
-        .again = user.check.again,
-        .rates = user.check.rates,
-        .mode = user.check.mode,
+        .chosen = user.check.chosen, .again = user.check.again,
+        .rates = user.check.rates, .mode = user.check.mode,
         .output = user.output[0] ? user.output : NULL,
     };
     for (int i = 0; i < argc; i++)
@@ -177,8 +173,7 @@ bool settings_any (const struct settings *s)
            || s->site.report_partitions[0] || s->site.require_partitions[0];
 }
 
-enum check_mode settings_mode (const struct settings *s,
-                               const char *partition)
+enum check_mode settings_mode (const struct settings *s, const char *partition)
 {
     enum check_mode mode = MODE_OFF;
 

@@ -57,8 +57,7 @@ bool outcome_parse_result (struct outcome *o, const char *line,
     return true;
 }
 
-bool outcome_parse_record (struct outcome *o, const char *line,
-                           uint32_t jobid)
+bool outcome_parse_record (struct outcome *o, const char *line, uint32_t jobid)
 {
     enum outcome_status status;
     char job[16];
@@ -72,8 +71,7 @@ bool outcome_parse_record (struct outcome *o, const char *line,
     return true;
 }
 
-void outcome_format_record (const struct outcome *o, uint32_t jobid,
-                            char *line)
+void outcome_format_record (const struct outcome *o, uint32_t jobid, char *line)
 {
     snprintf (line, OUTCOME_LINE, "pmm-check 1 %" PRIu32 " %s %s", jobid,
               names[o->status], o->text);

@@ -41,8 +41,7 @@ struct outcome {
  */
 bool outcome_parse_result (struct outcome *o, const char *line,
                            const char *nonce);
-bool outcome_parse_record (struct outcome *o, const char *line,
-                           uint32_t jobid);
+bool outcome_parse_record (struct outcome *o, const char *line, uint32_t jobid);
 
 /* Write the record of a job, without a newline, to line[OUTCOME_LINE]. */
 void outcome_format_record (const struct outcome *o, uint32_t jobid,

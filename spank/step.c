@@ -314,8 +314,7 @@ static enum program_end run_step_once (const struct job *job, const char *mpi,
         return end;
     for (size_t i = 0; i < sizeof (random); i++)
         snprintf (nonce + 2 * i, 3, "%02x", random[i]);
-    argv = step_arguments (job, mpi, nonce,
-                           (int)(deadline - clock_ms ()));
+    argv = step_arguments (job, mpi, nonce, (int)(deadline - clock_ms ()));
     envp = step_environment (job);
     if (argv && envp) {
         program.argv = argv;
@@ -338,8 +337,7 @@ static enum program_end run_step_once (const struct job *job, const char *mpi,
     *another = end != PROGRAM_ENDED || o->status != OUTCOME_NONE || run.said
                    ? MPI_DONE
                : run.srun.no_mpi    ? MPI_MISSING
-               : run.srun.no_launch ? MPI_NO_LAUNCH
-                                    : MPI_DONE;
+               : run.srun.no_launch ? MPI_NO_LAUNCH : MPI_DONE;
     program_free (argv);
     program_free (envp);
     return end;

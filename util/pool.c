@@ -3,6 +3,7 @@
 #include "util/pool.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,8 +27,16 @@ struct pool_block {
     alignas (max_align_t) char data[];
 };
 
+/* What the pool ends, the newest first. */
+struct pool_guest {
+    struct pool_guest *next;
+    void *p;
+    void (*end) (void *p);
+};
+
 struct pool {
     struct pool_block *block;
+    struct pool_guest *guest;
     char *at; /* of the block that small pieces are taken from */
     size_t left;
 };
@@ -41,6 +50,8 @@ void pool_destroy (struct pool *p)
 {
     int saved_errno = errno;
 
+    for (struct pool_guest *g = p ? p->guest : NULL; g; g = g->next)
+        g->end (g->p);
     while (p && p->block) {
         struct pool_block *b = p->block;
 
@@ -93,4 +104,26 @@ void *pool_grow (struct pool *p, const void *list, size_t n, size_t size)
 char *pool_strdup (struct pool *p, const char *s)
 {
     return s ? strcpy (pool_alloc (p, strlen (s) + 1, 1), s) : NULL;
+}
+
+void *pool_keep (struct pool *p, void *guest, void (*end) (void *guest))
+{
+    struct pool_guest *g = pool_alloc (p, 1, sizeof (*g));
+
+    *g = (struct pool_guest){ p->guest, guest, end };
+    p->guest = g;
+    return guest;
+}
+
+char *pool_printf (struct pool *p, const char *fmt, ...)
+{
+    va_list ap;
+    char *text, *copy;
+
+    va_start (ap, fmt);
+    text = xvasprintf (fmt, ap);
+    va_end (ap);
+    copy = pool_strdup (p, text);
+    free (text);
+    return copy;
 }

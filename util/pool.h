@@ -24,4 +24,12 @@ void *pool_grow (struct pool *p, const void *list, size_t n, size_t size)
 /* NULL for NULL. */
 char *pool_strdup (struct pool *p, const char *s);
 
+char *pool_printf (struct pool *p, const char *fmt, ...)
+    __attribute__ ((returns_nonnull, format (printf, 2, 3)));
+
+/* Call `end`, as free, for something at the pool's end, which may be NULL then if
+ * that may. Return it.
+ */
+void *pool_keep (struct pool *p, void *guest, void (*end) (void *guest));
+
 #endif /* UTIL_POOL_H */

@@ -34,18 +34,13 @@ struct fabric *inputs_open (const struct inputs *in, const char *paths)
 {
     const char **list = NULL;
     char path[TEXT_PATH];
-    struct fabric *f;
     size_t n = 0;
 
     while (text_next (&paths, path)) {
-        list = xgrow (list, n, sizeof (*list));
-        list[n++] = xstrdup (path);
+        list = pool_grow (verb_pool, list, n, sizeof (*list));
+        list[n++] = pool_strdup (verb_pool, path);
     }
-    f = open_files (in, list, n);
-    for (size_t i = 0; i < n; i++)
-        free ((char *)list[i]);
-    free (list);
-    return f;
+    return open_files (in, list, n);
 }
 
 void inputs_fabric (struct inputs *in)
@@ -63,9 +58,10 @@ void inputs_fabric (struct inputs *in)
     }
     if (!in->fabric_path) {
         need_ok (site_read (&site, in->conf, 0, &fault));
-        in->fabric_path = in->snapshot = xstrdup (site.snapshot);
+        in->snapshot = true;
+        in->fabric_path = pool_strdup (verb_pool, site.snapshot);
         site_clear (&site);
-        for (const char *list = in->snapshot; text_next (&list, path);)
+        for (const char *list = in->fabric_path; text_next (&list, path);)
             if (access (path, F_OK) < 0)
                 die_input ("--fabric FILE is missing, and there is no %s",
                            path);
@@ -113,7 +109,7 @@ void inputs_clear (struct inputs *in)
     pathset_destroy (in->ps);
     fabric_destroy (in->fabric);
     free (in->baseline.v);
-    free (in->snapshot);
+    pool_destroy (verb_pool);
     *in = (struct inputs){ 0 };
 }
 
@@ -122,16 +118,16 @@ char *inputs_file (const char *path, const char *name)
     struct stat st;
 
     return stat (path, &st) == 0 && S_ISDIR (st.st_mode)
-               ? xasprintf ("%s/%s", path, name) : xstrdup (path);
+               ? verb_text ("%s/%s", path, name)
+               : verb_text ("%s", path);
 }
 
 char *inputs_parent (const char *path)
 {
     const char *slash = strrchr (path, '/');
 
-    return slash == path ? xstrdup ("/")
-                         : xasprintf ("%.*s", (int)(slash ? slash - path : 0),
-                                      path);
+    return verb_text (
+        "%.*s", slash == path ? 1 : (int)(slash ? slash - path : 0), path);
 }
 
 struct verdict *inputs_verdict (struct inputs *in, const char *path)
@@ -148,12 +144,9 @@ struct verdict *inputs_verdict (struct inputs *in, const char *path)
 /* The file of that name in the directory, NULL if it has none. */
 static char *file_of (const char *dir, const char *name)
 {
-    char *path = xasprintf ("%s/%s", dir, name);
+    char *path = verb_text ("%s/%s", dir, name);
 
-    if (access (path, F_OK) == 0)
-        return path;
-    free (path);
-    return NULL;
+    return access (path, F_OK) == 0 ? path : NULL;
 }
 
 struct verdict *inputs_result (struct inputs *in, const char *path)
@@ -165,9 +158,6 @@ struct verdict *inputs_result (struct inputs *in, const char *path)
 
     if (plan && !in->plan)
         inputs_plan (in, plan, samples);
-    free (verdict);
-    free (plan);
-    free (samples);
     return v;
 }
 
@@ -226,9 +216,9 @@ char *inputs_text (const char *option, const char *list)
     FILE *fp;
 
     if (*list != '@')
-        return xstrdup (list);
+        return verb_text ("%s", list);
     if ((fp = file_open_input (list + 1, &fault)))
-        text = file_slurp (fp, LIST_BYTES_MAX, &len, &fault);
+        text = verb_keep (file_slurp (fp, LIST_BYTES_MAX, &len, &fault));
     if (!text)
         error_prefix (&fault, "--%s", option);
     file_close_input (fp);
@@ -258,7 +248,6 @@ struct hostlist inputs_hostlist (const char *option, const char *list,
 
     if (hostlist_parse (&hl, text, max, &fault) < 0)
         need_ok (error_prefix (&fault, "--%s", option));
-    free (text);
     return hl;
 }
 

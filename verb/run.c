@@ -52,6 +52,17 @@ void verb_say (const char *fmt, ...)
 struct error fault;
 
 static struct inputs verb_inputs;
+struct pool *verb_pool;
+
+static void end_json (void *json)
+{
+    json_decref (json);
+}
+
+json_t *verb_keep_json (json_t *json)
+{
+    return pool_keep (verb_pool, json, end_json);
+}
 
 void die (void)
 {
@@ -250,6 +261,7 @@ static int run_verb (const struct verb *v, int argc, char **argv)
     verb_name = argv[0];
     snprintf (of_command, sizeof (of_command), "%s %s", command->name,
               verb_name);
+    verb_pool = pool_create ();
     in->given = v->given;
     in->colour = COLOUR_AUTO;
     reject_removed_options (argv);

@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/judge/judge.h"
 #include "core/judge/verdict.h"
@@ -18,6 +19,7 @@
 #include "util/error.h"
 #include "util/file.h"
 #include "util/options.h"
+#include "util/pool.h"
 #include "util/text.h"
 
 enum {
@@ -41,7 +43,7 @@ struct inputs {
     bool json;
     int colour;            /* of enum terminal_colour */
     bool files;            /* operands name the fabric */
-    char *snapshot;        /* fabric_path, if pmm.conf names it */
+    bool snapshot;         /* fabric_path is Snapshot of pmm.conf */
 
     struct fabric *fabric;
     struct pathset *ps;    /* of the plan */
@@ -138,6 +140,19 @@ void *need (void *p) __attribute__ ((returns_nonnull));
 int need_ok (int rc);
 
 /*
+ * Memory that ends with the verb: a pool; a text in it; what is on the heap, or
+ * JSON, and goes when it does.
+ */
+extern struct pool *verb_pool;
+
+#define verb_text(...) pool_printf (verb_pool, __VA_ARGS__)
+#define verb_array(n, size) pool_alloc (verb_pool, (n), (size))
+#define verb_keep(heap) pool_keep (verb_pool, (heap), free)
+#define verb_keep_text(heap) ((char *)verb_keep (heap))
+#define verb_fold(name, n) verb_keep_text (hostlist_fold ((name), (n)))
+json_t *verb_keep_json (json_t *json);
+
+/*
  * Files. The runner opens what a verb's row lists; these are for verbs that
  * need more. They die if they fail.
  */
@@ -156,11 +171,11 @@ void inputs_plan (struct inputs *in, const char *plan, const char *samples);
 void inputs_clear (struct inputs *in);
 
 /* The file at path; where that is a directory, as pmm-probe --output leaves one,
- * the file of that name in it. The caller frees it.
+ * the file of that name in it.
  */
 char *inputs_file (const char *path, const char *name);
 
-/* The directory of a file; "" if the path has no '/'. The caller frees it. */
+/* The directory of a file; "" if the path has no '/'. */
 char *inputs_parent (const char *path);
 
 /* A verdict of the fabric, which is loaded; the same of the directory that pmm-probe
@@ -194,8 +209,8 @@ void inputs_need_one (const struct fabric *f, const char *path);
 struct baseline *inputs_baseline (const struct fabric *f, const char *path,
                                   const struct inputs *job, struct error *err);
 
-/* The text of a LIST, or of the file named after an '@'; the caller frees it.
- * `option` is for the error.
+/* The text of a LIST, or of the file named after an '@'. `option` is for the
+ * error.
  */
 char *inputs_text (const char *option, const char *list);
 

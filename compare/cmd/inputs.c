@@ -69,7 +69,7 @@ struct infer_matrix *inputs_latencies (const char *path,
     bool plain;
     FILE *text;
     size_t len;
-    char *s = file_slurp (fp, LATENCIES_BYTES_MAX, &len, &fault);
+    char *s = verb_keep (file_slurp (fp, LATENCIES_BYTES_MAX, &len, &fault));
 
     if (!s)
         error_prefix (&fault, "%s", path);
@@ -84,7 +84,6 @@ struct infer_matrix *inputs_latencies (const char *path,
     m = plain ? infer_matrix_read (text, path, unit_ns, &fault)
               : latencies_of (text, path, length, stat);
     fclose (text);
-    free (s);
     file_close_input (fp);
     return need (m);
 }
@@ -94,7 +93,7 @@ struct infer_matrix *inputs_pick (const struct infer_matrix *w,
                                   const char *of)
 {
     struct infer_matrix *out = infer_matrix_create (n, &fault);
-    uint32_t *from = xarray (n, sizeof (*from));
+    uint32_t *from = verb_array (n, sizeof (*from));
     int rc = out ? 0 : -1;
 
     for (uint32_t i = 0; i < n && rc == 0; i++) {
@@ -110,9 +109,7 @@ struct infer_matrix *inputs_pick (const struct infer_matrix *w,
         need_ok (error_prefix (&fault, "%s", of));
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = 0; b < a; b++)
-            infer_matrix_set (out, a, b,
-                              infer_matrix_at (w, from[a], from[b]));
-    free (from);
+            infer_matrix_set (out, a, b, infer_matrix_at (w, from[a], from[b]));
     return out;
 }
 

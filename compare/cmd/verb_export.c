@@ -7,7 +7,6 @@
 
 #include "compare/cmd/cmd.h"
 #include "compare/export/export.h"
-#include "util/alloc.h"
 
 static struct export_words {
     int format;             /* of formats; -1: not given */
@@ -83,7 +82,7 @@ static void write_latencies (const struct infer_matrix *m, FILE *fp)
 {
     struct outfile *out
         = given.order ? need (file_create (given.order, &fault)) : NULL;
-    uint32_t *order = xarray (m->n, sizeof (*order));
+    uint32_t *order = verb_array (m->n, sizeof (*order));
     int rc;
 
     for (uint32_t i = 0; i < m->n; i++)
@@ -98,7 +97,6 @@ static void write_latencies (const struct infer_matrix *m, FILE *fp)
     for (uint32_t i = 0; i < m->n && out; i++)
         fprintf (file_stream (out), "%s\n", m->label[order[i]]);
     need_ok (out ? file_finish (out, rc, &fault) : rc);
-    free (order);
 }
 
 static int run_export_verb (struct inputs *in)

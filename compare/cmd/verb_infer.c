@@ -14,7 +14,6 @@
 #include "core/rate/flows.h"
 #include "ibquery/snapshot.h"
 #include "compare/cmd/cmd.h"
-#include "util/alloc.h"
 #include "util/json.h"
 
 #define NONE TOPOLOGY_NONE
@@ -100,10 +99,8 @@ static struct infer_matrix *load_measured (const char *path, bool *lost)
     if (!w)
         error_prefix (&fault, "%s", path);
     *lost = n > 0;
-    for (size_t i = 0; i < n; i++) {
-        verb_say ("not measured: %s", label[i]);
-        free (label[i]);
-    }
+    for (size_t i = 0; i < n; i++)
+        verb_say ("not measured: %s", verb_keep_text (label[i]));
     free (label);
     infer_matrix_destroy (all);
     return need (w);
@@ -179,7 +176,7 @@ static struct join_part infer_part (const struct topology_model *m,
 
     if (!equals)
         die_input ("--cores %.80s: expected HOST=FILE", word);
-    host = xasprintf ("%.*s", (int)(equals - word), word);
+    host = verb_text ("%.*s", (int)(equals - word), word);
     if ((part.node = topology_find (m, host)) == NONE)
         die_input ("--cores %.80s: no such node", word);
     w = load_infer_matrix (equals + 1);
@@ -188,7 +185,6 @@ static struct join_part infer_part (const struct topology_model *m,
         need_ok (error_prefix (&fault, "%s", equals + 1));
     part.cores = infer_from (w, equals + 1);
     infer_matrix_destroy (w);
-    free (host);
     return part;
 }
 
@@ -198,7 +194,7 @@ static struct join_part infer_part (const struct topology_model *m,
 static struct topology_model *join_cores (struct topology_model *m)
 {
     size_t n = given.cores.n;
-    struct join_part *part = xcalloc (n, sizeof (*part));
+    struct join_part *part = verb_array (n, sizeof (*part));
     struct topology_model *joined;
 
     for (size_t i = 0; i < n; i++)
@@ -206,7 +202,6 @@ static struct topology_model *join_cores (struct topology_model *m)
     joined = need (join_models (m, part, n, &fault));
     for (size_t i = 0; i < n; i++)
         topology_destroy ((struct topology_model *)part[i].cores);
-    free (part);
     topology_destroy (m);
     return joined;
 }
@@ -219,20 +214,15 @@ static struct topology_model *join_cores (struct topology_model *m)
 static void print_model_switch (const struct topology_model *m, uint32_t sw,
                                 const uint32_t *degree, FILE *fp)
 {
-    const char **name = xarray (m->nnodes, sizeof (*name));
-    char *folded = NULL;
+    const char **name = verb_array (m->nnodes, sizeof (*name));
     size_t n = 0;
 
     for (size_t i = 0; i < m->nedges; i++)
         if (m->edge[i].b == sw && m->edge[i].a < m->nnodes
             && degree[m->edge[i].a] == 1)
             name[n++] = m->label[m->edge[i].a];
-    if (n > 0)
-        folded = hostlist_fold (name, n);
     fprintf (fp, "switch %u: %s\n", sw - m->nnodes + 1,
-             folded ? folded : "no nodes");
-    free (folded);
-    free (name);
+             n > 0 ? verb_fold (name, n) : "no nodes");
 }
 
 static void put_fit (const struct fit *fit, FILE *fp)
@@ -253,7 +243,7 @@ static void put_fit (const struct fit *fit, FILE *fp)
 static int write_model_text (const struct topology_model *m,
                              const struct fit *fit, FILE *fp, struct error *err)
 {
-    uint32_t *degree = xcalloc (m->nvertices, sizeof (*degree));
+    uint32_t *degree = verb_array (m->nvertices, sizeof (*degree));
 
     (void)err;
     for (size_t i = 0; i < m->nedges; i++) {
@@ -264,7 +254,6 @@ static int write_model_text (const struct topology_model *m,
              COUNTED (m->nvertices - m->nnodes, "switch"));
     for (uint32_t v = m->nnodes; v < m->nvertices; v++)
         print_model_switch (m, v, degree, fp);
-    free (degree);
     for (size_t i = 0; i < m->nedges; i++) {
         const struct topology_edge *e = &m->edge[i];
         char a[INFER_MAX_LABEL + 1], b[INFER_MAX_LABEL + 1];
@@ -306,21 +295,17 @@ static void against_text (const struct topology_model *m,
         fprintf (fp, "%s: not in the snapshot\n", m->label[a->stranger[i]]);
     for (size_t i = 0; i < a->nhosts; i++) {
         const struct against_hosts *h = &a->hosts[i];
-        const char **name = xarray (h->n, sizeof (*name));
-        char *folded;
+        const char **name = verb_array (h->n, sizeof (*name));
 
         for (size_t k = 0; k < h->n; k++)
             name[k] = a->f->endpoint[h->endpoint[k]].name;
-        folded = hostlist_fold (name, h->n);
-        fprintf (fp, "%s: on %s in the snapshot, ", folded,
+        fprintf (fp, "%s: on %s in the snapshot, ", verb_fold (name, h->n),
                  fabric_node_name (a, h->at));
         if (h->with == FABRIC_NONE)
             fprintf (fp, "apart from its hosts by latency\n");
         else
             fprintf (fp, "with the hosts of %s by latency\n",
                      fabric_node_name (a, h->with));
-        free (folded);
-        free (name);
     }
     for (size_t i = 0; i < a->nways; i++) {
         const struct against_way *w = &a->way[i];

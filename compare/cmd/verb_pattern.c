@@ -7,7 +7,6 @@
 
 #include "compare/pattern/pattern.h"
 #include "compare/cmd/cmd.h"
-#include "util/alloc.h"
 
 enum {
     ONE_EACH = -1,            /* one host per process */
@@ -111,12 +110,11 @@ static struct pattern *make_pattern (const char *name)
         || given.hosts < 1 || given.hosts > given.processes)
         die_input ("--processes is 2 to %d, and --hosts 1 to as many",
                    PATTERN_PROCESSES_MAX);
-    host = xarray (given.processes, sizeof (*host));
+    host = verb_array (given.processes, sizeof (*host));
     for (uint32_t i = 0; i < (uint32_t)given.processes; i++)
         host[i] = host_of_process (i);
-    p = need (pattern_create (kind, given.processes, host, &given.order,
-                              &fault));
-    free (host);
+    p = need (
+        pattern_create (kind, given.processes, host, &given.order, &fault));
     if (pattern_width (p) > PAIRS_PRINTED)
         die_input ("%" PRIu32 " pairs in a step: %d at most are printed",
                    pattern_width (p), PAIRS_PRINTED);
@@ -135,9 +133,8 @@ static int run_pattern_verb (struct inputs *in)
         fprintf (fp, "%-18s %s\n", pattern_name (k), pattern_help (k));
     if (!name)
         return EXIT_OK;
-    pair = xarray (pattern_width (p), sizeof (*pair));
+    pair = verb_array (pattern_width (p), sizeof (*pair));
     (in->json ? print_json : print_pattern_text) (p, name, pair, fp);
-    free (pair);
     pattern_destroy (p);
     return EXIT_OK;
 }

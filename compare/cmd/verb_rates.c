@@ -12,7 +12,6 @@
 #include "compare/throughput/edges.h"
 #include "compare/throughput/measured.h"
 #include "report/rates.h"
-#include "util/alloc.h"
 
 #define BELOW_MIN .001
 
@@ -71,13 +70,12 @@ static int run_measured (struct inputs *in)
 {
     struct series_list list = inputs_series (given.series);
     const struct series *s = choose_run (&list, in);
-    double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
+    double *rate = verb_array (plan_probes (in->plan), sizeof (*rate));
     struct rates_report r = {
         .fabric = in->fabric, .much = given.much,
         .length = s->length[s->nlengths - 1], .complete = s->complete,
     };
     struct carry *carry = NULL;
-    struct rates_switch *sw;
     int status;
 
     if (measured_rates (s, in->ps, in->plan, rate, &fault) == 0)
@@ -85,14 +83,12 @@ static int run_measured (struct inputs *in)
     if (!carry)
         error_prefix (&fault, "%s", given.series);
     r.carry = need (carry);
-    r.sw = sw = need (
-        rates_switches (in->fabric, in->ps, &r.nswitches, &fault));
+    r.sw = verb_keep (
+        need (rates_switches (in->fabric, in->ps, &r.nswitches, &fault)));
     need_ok ((in->json ? rates_json : rates_text) (&r, inputs_output (in),
                                                    &fault));
     status = exit_status (rates_status (&r));
     carry_destroy (carry);
-    free (sw);
-    free (rate);
     series_list_clear (&list);
     return status;
 }
@@ -116,7 +112,7 @@ static void name_in_fabric (const void *of, uint32_t at, char name[EDGES_NAME])
 /* The switch of each endpoint. */
 static uint32_t *switches_of_fabric (const struct fabric *f)
 {
-    uint32_t *at = xarray (f->nendpoints, sizeof (*at));
+    uint32_t *at = verb_array (f->nendpoints, sizeof (*at));
 
     for (uint32_t e = 0; e < f->nendpoints; e++) {
         uint32_t far = fabric_far_port (f, f->endpoint[e].port);
@@ -141,7 +137,7 @@ static void name_in_graph (const void *of, uint32_t at, char name[EDGES_NAME])
 /* The switch of each node with one edge alone. Switches come after nodes. */
 static uint32_t *switches_of_graph (const struct topology_model *m)
 {
-    uint32_t *at = xarray (m->nnodes, sizeof (*at));
+    uint32_t *at = verb_array (m->nnodes, sizeof (*at));
     struct csr edges = topology_edges (m, 0);
 
     for (uint32_t v = 0; v < m->nnodes; v++) {
@@ -181,7 +177,6 @@ static int run_edges (struct inputs *in)
         &e, inputs_output (in), &fault));
     status = exit_status (e.status);
     edges_clear (&e);
-    free (at);
     topology_destroy (m);
     series_list_clear (&list);
     return status;

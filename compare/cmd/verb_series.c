@@ -9,7 +9,6 @@
 
 #include "compare/series/formats.h"
 #include "compare/cmd/cmd.h"
-#include "util/alloc.h"
 #include "util/terminal.h"
 
 enum { OWN_NONE = -1, ALL_RUNS = -1 };
@@ -92,7 +91,7 @@ static bool has_length (const struct series_list *list, uint64_t length)
 
 static void keep_lengths (struct series_list *list, const char *text)
 {
-    uint64_t *v = xarray (strlen (text) + 1, sizeof (*v));
+    uint64_t *v = verb_array (strlen (text) + 1, sizeof (*v));
     size_t n = 0;
 
     do {
@@ -110,13 +109,12 @@ static void keep_lengths (struct series_list *list, const char *text)
     } while (*text++);
     for (size_t i = 0; i < list->n; i++)
         series_keep (list->run[i], v, n);
-    free (v);
 }
 
 /* Subtract the time of messages on the wire. */
 static void subtract_wire_time (struct series *s, const struct fabric *f)
 {
-    uint32_t *end = xarray (s->nprocesses, sizeof (*end));
+    uint32_t *end = verb_array (s->nprocesses, sizeof (*end));
 
     if (s->fabric[0] && strcmp (s->fabric, f->hash))
         die_input ("measured on another fabric, or on this one before it "
@@ -136,7 +134,6 @@ static void subtract_wire_time (struct series *s, const struct fabric *f)
     }
     need_ok (series_less_own_time (s, fabric_network (f), end, given.own_time,
                                    &fault));
-    free (end);
 }
 
 static int run_series (struct inputs *in)

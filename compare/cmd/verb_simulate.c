@@ -9,7 +9,6 @@
 #include "compare/throughput/measured.h"
 #include "core/rate/across.h"
 #include "core/rate/carry.h"
-#include "util/alloc.h"
 
 enum { MESSAGE_BYTES = 1 << 20 }; /* of a flow */
 
@@ -34,9 +33,8 @@ static void set_rate (const struct fabric *f, const char *word, double *rate)
 
     if (!equals || text_double (equals + 1, GBPS_MIN, GBPS_MAX, &gbps) < 0)
         die_input ("--rate %.80s: expected LINK=GBPS", word);
-    name = xasprintf ("%.*s", (int)(equals - word), word);
+    name = verb_text ("%.*s", (int)(equals - word), word);
     link = fabric_find_link (f, name);
-    free (name);
     if (link == FABRIC_NONE)
         die_input ("--rate %.80s: no such link", word);
     rate[link] = gbps * 1e9;
@@ -45,8 +43,8 @@ static void set_rate (const struct fabric *f, const char *word, double *rate)
 /* The series of max-min fair rates. */
 static int run_compare_simulate (struct inputs *in)
 {
-    double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
-    double *link = across_rates (in->ps);
+    double *rate = verb_array (plan_probes (in->plan), sizeof (*rate));
+    double *link = verb_keep (across_rates (in->ps));
     struct series *s;
 
     if (!plan_rules (plan_method (in->plan))->flows)
@@ -60,8 +58,6 @@ static int run_compare_simulate (struct inputs *in)
     s = need (measured_series (in->ps, in->plan, rate, MESSAGE_BYTES, &fault));
     need_ok (series_write (s, inputs_output (in), &fault));
     series_destroy (s);
-    free (rate);
-    free (link);
     return EXIT_OK;
 }
 

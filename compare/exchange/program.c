@@ -245,11 +245,8 @@ const struct opt_rule args_noise_rules[] = {
 void args_init (struct exchange_args *a)
 {
     *a = (struct exchange_args){
-        .how = { .warm_up = 2, .repeats = 100 },
-        .stat = SERIES_MEDIAN,
-        .noise_processes = -1,
-        .noise_length = 8192,
-        .noise_messages = 10,
+        .how = { .warm_up = 2, .repeats = 100 }, .stat = SERIES_MEDIAN,
+        .noise_processes = -1, .noise_length = 8192, .noise_messages = 10,
         .goals = UINT64_MAX,
     };
 }

@@ -175,8 +175,7 @@ static void compare_leaf_homes (struct comparing *w)
                 continue;
             out->nhosts++;
             *h = (struct against_hosts){
-                .endpoint = xarray (n, sizeof (*h->endpoint)),
-                .n = n,
+                .endpoint = xarray (n, sizeof (*h->endpoint)), .n = n,
                 .at = l->node,
                 .with = owner == NONE ? NONE : w->leaf[owner].node,
             };

@@ -536,12 +536,8 @@ int fit_model (struct fit *fit, struct topology_model *m,
     int rc;
 
     *fit = (struct fit){
-        .pairs = r.edges.n,
-        .apart = r.apart,
-        .nedges = n,
-        .residual_ns = NAN,
-        .r2 = NAN,
-        .r2_adjusted = NAN,
+        .pairs = r.edges.n, .apart = r.apart, .nedges = n, .residual_ns = NAN,
+        .r2 = NAN, .r2_adjusted = NAN,
         .stderr_ns = xarray (n, sizeof (*fit->stderr_ns)),
         .determined = xcalloc (n, sizeof (*fit->determined)),
     };

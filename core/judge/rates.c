@@ -11,6 +11,7 @@
 #include "core/linear/stats.h"
 #include "core/paths/multipath.h"
 #include "core/rate/carry.h"
+#include "core/rate/crowd.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 #include "util/text.h"
@@ -20,6 +21,7 @@ enum {
     PAYLOAD_LEAST = 128, /* bytes of a PCIe packet */
     SWITCH_CAUSES = 3,   /* low links of a switch that is low */
     RIVALS_MAX = 2,      /* switch links that are UNKNOWN by name */
+    STAYS_MIN = 2,       /* runs before, in which one of these was low */
 };
 
 #define SHARE_OWN .93  /* of its own baseline */
@@ -29,7 +31,6 @@ enum {
 #define SHARE_MOSTLY .75 /* of a link's flows that another one explains */
 #define SHARE_USUAL .97
 #define SHARE_MOST 1.1
-#define CHANCE_MOST .005 /* links that others' flows hide so often by chance */
 #define OTHERS_LEAST .02 /* others' traffic that is none */
 #define ERROR_LEAST .01
 #define ERROR_MOST .1
@@ -76,9 +77,11 @@ struct rating {
     struct flow_way *way;
     double *rate, *fair; /* [nways] */
     struct carry *carry;
+    struct crowd *crowd; /* [2 * nlinks] */
     const struct baseline *base;
     size_t untold;
     size_t rivals; /* switch links that may be low by others' traffic */
+    bool traffic;  /* crowds tell of others' */
     bool *blamed;  /* [nlinks] what a host's own signs show */
     bool *told; /* [nlinks] a finding or untold */
 };
@@ -389,6 +392,21 @@ static void set_rates (struct rating *r, double (*flat)[2])
     }
 }
 
+/* What crowds tell; nothing else is told by them: together they have more beside
+ * others' traffic than a flow that they are to explain.
+ */
+static void take_crowds (struct rating *r)
+{
+    bool *crowd = xarray (r->b->nflows, sizeof (*crowd));
+
+    crowd_find_flows (r->b, r->ps, crowd);
+    r->crowd = crowd_arcs (r->net, &r->flows, r->rate, r->fair, r->full_bits);
+    for (size_t i = 0; i < r->nways; i++)
+        if (crowd[r->way[i].flow])
+            r->rate[i] = r->fair[i] = NAN;
+    free (crowd);
+}
+
 /* Twice the usual difference between the bursts of a flow, as a share. */
 static void find_error (struct rating *r)
 {
@@ -585,38 +603,18 @@ static bool is_excused (const struct rating *r, const struct low_link *low)
            && p->others_bits > (low->expected - low->rate) / 2;
 }
 
-static bool was_low (const struct baseline_rate *b)
+/* Few links may be low by others' traffic. */
+static bool is_quiet (const struct rating *r)
 {
-    return b->bits < SHARE_OWN * b->expected;
+    return !r->traffic && r->rivals <= RIVALS_MAX;
 }
 
-/* The share of the other switch links' arcs that were low in a run of the baseline, and
- * one more.
- */
-static double low_share (const struct rating *r, int64_t audit, uint32_t but)
-{
-    double n = 1, low = 1;
-
-    for (size_t i = 0; i < r->base->nrates; i++) {
-        const struct baseline_rate *b = &r->base->rate[i];
-        uint32_t link = arc_link (b->arc);
-
-        if (b->audit != audit || link == but
-            || r->net->link[link].kind != LINK_SWITCH)
-            continue;
-        n++;
-        low += was_low (b);
-    }
-    return low / n;
-}
-
-/* Whether it was low in the newest runs of the baseline, too, one after the other,
- * and others' flows would hardly have been over one link in all of these, as many
- * links as they were over in each.
+/* Whether it was low in the newest runs of the baseline, too, one after the other, and
+ * few are that others' traffic explains: that would hardly stay on one cable.
  */
 static bool is_no_traffic (const struct rating *r, const struct low_link *low)
 {
-    double chance = (double)r->rivals;
+    size_t runs = 0;
 
     for (size_t i = 0; r->base && i < r->base->nrates; i++) {
         const struct baseline_rate *b = &r->base->rate[i];
@@ -625,13 +623,54 @@ static bool is_no_traffic (const struct rating *r, const struct low_link *low)
             continue; /* too little was asked of it to tell */
         if (b->bits >= SHARE_OWN * low->expected)
             break;
-        chance *= low_share (r, b->audit, low->link);
+        runs++;
     }
-    return chance < CHANCE_MOST;
+    return runs >= STAYS_MIN && is_quiet (r);
+}
+
+/* What crowds tell of suspects: others use them, or one of them is slow. */
+enum crowd_says { CROWD_NOTHING, CROWD_OTHERS, CROWD_SLOW };
+
+static enum crowd_says ask_crowd (const struct rating *r,
+                                  const struct low_link *low)
+{
+    enum crowd_says says = CROWD_OTHERS;
+
+    for (uint32_t way = 0; way < 2; way++) {
+        const struct crowd *c = &r->crowd[2 * low->link + way];
+        double most = crowd_most (c, r->error);
+
+        if (!(low->ways >> way & 1))
+            continue;
+        if (most + r->error < CROWD_SLOW_BELOW)
+            return CROWD_SLOW;
+        if (!crowd_others (c, r->error) || most < RATES_WARN)
+            says = CROWD_NOTHING;
+    }
+    return says;
+}
+
+/* *slow: the first that is. */
+static enum crowd_says ask_crowds (const struct rating *r,
+                                   const struct low_link *low, size_t n,
+                                   size_t *slow)
+{
+    enum crowd_says all = CROWD_NOTHING;
+
+    for (size_t i = n; i-- > 0;) {
+        enum crowd_says says
+            = low[i].port ? CROWD_NOTHING : ask_crowd (r, &low[i]);
+
+        all = says > all ? says : all;
+        if (says == CROWD_SLOW)
+            *slow = i;
+    }
+    return all;
 }
 
 static enum verdict_status level_of (const struct rating *r,
-                                     const struct low_link *low, bool alone)
+                                     const struct low_link *low, bool alone,
+                                     bool slow)
 {
     bool says = low->pcie || low->below;
     enum verdict_status level = low->fails || (says && low->share < RATES_FAIL)
@@ -645,7 +684,21 @@ static enum verdict_status level_of (const struct rating *r,
             level = VERDICT_WARN;
         return level;
     }
-    return is_no_traffic (r, low) ? VERDICT_WARN : VERDICT_UNKNOWN;
+    return slow || is_no_traffic (r, low) ? VERDICT_WARN : VERDICT_UNKNOWN;
+}
+
+/* What a crowd had. */
+static void add_crowd_fact (struct rating *r, struct finding *f,
+                            const struct low_link *low)
+{
+    for (uint32_t arc = 2 * low->link; arc < 2 * low->link + 2; arc++)
+        if (r->crowd[arc].inputs > 0 && low->ways >> arc % 2 & 1) {
+            finding_add_fact (r->v, f,
+                              FACT (RATE_CROWD, N (r->crowd[arc].inputs,
+                                                   r->crowd[arc].together
+                                                       * r->full_bits[arc])));
+            return;
+        }
 }
 
 static void add_rate_facts (struct rating *r, struct finding *f,
@@ -673,6 +726,7 @@ static void add_rate_facts (struct rating *r, struct finding *f,
                   N (r->own[low->arc]
                          ? low->expected
                          : low->expected * r->before[low->arc] / r->top)));
+    add_crowd_fact (r, f, low);
     if (p && low->pcie)
         finding_add_fact (
             v, f,
@@ -773,7 +827,8 @@ static void judge_low_links (struct rating *r, const struct carry_finding *c,
 {
     struct low_link *low = xarray (c->nlinks, sizeof (*low));
     uint32_t *link = xarray (c->nlinks, sizeof (*link));
-    size_t n = c->nlinks;
+    size_t n = c->nlinks, slow = 0;
+    enum crowd_says says;
     struct finding *f;
     enum verdict_status level;
 
@@ -785,24 +840,31 @@ static void judge_low_links (struct rating *r, const struct carry_finding *c,
     qsort (low, n, sizeof (*low), compare_low_links);
     if (low[0].pcie || low[0].below || low[0].loop_slow)
         n = 1;
-    for (size_t i = 0; i < n; i++)
-        link[i] = low[i].link;
     if (!is_low (r, &low[0]))
         goto done;
+    says = ask_crowds (r, low, n, &slow);
+    if (says == CROWD_SLOW && !low[0].port) {
+        low[0] = low[slow];
+        n = 1;
+    }
     for (size_t i = 0; i < n; i++)
-        if (is_excused (r, &low[i]) || cables_of (r, low[i].link) > 1) {
+        link[i] = low[i].link;
+    for (size_t i = 0; i < n; i++)
+        if (is_excused (r, &low[i]) || cables_of (r, low[i].link) > 1
+            || (says == CROWD_OTHERS && !count)) {
             if (!count)
                 note_untold (r, c);
             goto done;
         }
     f = find_same_cause (r, link, n);
     if (count) {
-        r->rivals += !f && !(low[0].port && n == 1);
+        r->rivals += !f && !(low[0].port && n == 1) && says == CROWD_NOTHING;
+        r->traffic |= says == CROWD_OTHERS;
         goto done;
     }
-    level = level_of (r, &low[0], n == 1);
+    level = level_of (r, &low[0], n == 1, says == CROWD_SLOW);
     if (!f && level == VERDICT_UNKNOWN
-        && (low[0].share >= RATES_FAIL || r->rivals > RIVALS_MAX)) {
+        && (low[0].share >= RATES_FAIL || !is_quiet (r))) {
         note_untold (r, c);
         goto done;
     }
@@ -846,7 +908,8 @@ static void load_switch (const struct rating *r, struct switch_load *load,
         if (c->rounds[way] == 0 || asked < RATES_LOADED * bits)
             continue;
         loaded = true;
-        is |= c->carried[way] < RATES_WARN * asked;
+        is |= c->carried[way] < RATES_WARN * asked
+              && !crowd_others (&r->crowd[2 * link + way], r->error);
         if (c->carried[way] / asked < load->share) {
             load->share = c->carried[way] / asked;
             load->arc = 2 * link + way;
@@ -1084,6 +1147,7 @@ static int rate_links (struct rating *r, struct error *err)
         goto done;
     set_rates (r, flat);
     find_error (r);
+    take_crowds (r);
     blame_hosts (r);
     r->carry = explain_flows (r);
     limit_kinds (r);
@@ -1124,6 +1188,7 @@ int judge_rates (struct verdict *v, const struct pathset *ps,
     if (rc == 0 && b->nflows > 0)
         rc = rate_links (&r, err);
     carry_destroy (r.carry);
+    free (r.crowd);
     flows_clear (&r.flows);
     free (r.port);
     free (r.kind);

@@ -26,16 +26,17 @@
  *            what port or PCIe say
  *   nothing  (a limit counts them) if the port counted others' traffic of half of
  *            what lacks, or the judge's options name the link as busy
- *   UNKNOWN  a switch link, as others' flows that never pause look the same. WARN if
- *            it was low in the newest runs of the baseline, too, one after the other,
- *            and by chance less than .005 links would be: as many as are low now,
- *            times the share of switch links that were low in each of these runs.
- *            Counters that show lanes, speed or errors decide it, too (corroborate).
- *            Above 75 %, or if more than two are low, only a limit counts those that
- *            would be UNKNOWN, and the list of rates has them
+ *   UNKNOWN  a switch link, as others' flows that never pause look the same. A crowd
+ *            tells them apart (core/rate/crowd): WARN if it can carry less than 80 %
+ *            by that; nothing (a limit counts them) if others use it and it can carry
+ *            90 %. Without a crowd it is a WARN if it was low in the two newest runs of
+ *            the baseline, too. Counters that show lanes, speed or errors decide it,
+ *            too (corroborate). Above 75 %, if crowds show others' traffic anywhere, or
+ *            if more than two are open, only a limit counts those that would be
+ *            UNKNOWN, or low before; the list of rates has them
  *
  * A switch is one finding, a WARN, and no link of it, if three quarters of its links are low,
- * at least three of them explain flows of their own, and so many are by chance at less
+ * but not by others' traffic, at least three of them explain flows of their own, and so many are by chance at less
  * than .02 switches, if links are low as often as those of others are.
  *
  * If most ports of a kind are below 90 %, a limit says so, and they are compared

@@ -108,6 +108,7 @@ enum fact_kind {
     FACT_RATE_SENT,     /* likewise, of what a host sends, */
     FACT_RATE_RECEIVED, /* or receives, if the other direction is good */
     FACT_RATE_BEFORE,   /* rate in the baseline */
+    FACT_RATE_CROWD,    /* flows at once; their rate together */
     FACT_RATE_LOOPBACK, /* rate */
     FACT_RATE_PCIE,     /* lanes, GT/s; those it is able to; usable bits */
     FACT_RATE_STRICT,   /* better without relaxed ordering */

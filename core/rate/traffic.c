@@ -13,20 +13,18 @@
  */
 struct traffic_limits {
     const struct traffic_sim *t;
-    uint32_t *number; /* [2 * nlinks] from 1; 0: no flow of ours crosses it */
-    uint32_t *arc;    /* of each number; NETWORK_NONE: a host's or flow's own */
+    uint32_t
+        *number; /* [2 * nlinks + 2 * ports]: arcs, what each port sends, and
+                         receives; from 1; 0: no flow of ours crosses it */
     double *bits;
     size_t n;
     struct csr ways;
     size_t room;
 };
 
-static uint32_t add_traffic_limit (struct traffic_limits *w, uint32_t arc,
-                                   double bits)
+static uint32_t add_traffic_limit (struct traffic_limits *w, double bits)
 {
-    w->arc = xgrow (w->arc, w->n, sizeof (*w->arc));
     w->bits = xgrow (w->bits, w->n, sizeof (*w->bits));
-    w->arc[w->n] = arc;
     w->bits[w->n] = bits;
     return (uint32_t)w->n++;
 }
@@ -39,6 +37,15 @@ static void cross_limit (struct traffic_limits *w, uint32_t limit)
         w->ways.v = xrealloc (w->ways.v, w->room += w->room + PATH_MAX_HOPS,
                               sizeof (*w->ways.v));
     w->ways.v[(*end)++] = 2 * limit;
+}
+
+/* What other flows of the round may cross, too. */
+static void cross_shared (struct traffic_limits *w, uint32_t *number,
+                          double bits)
+{
+    if (*number == 0)
+        *number = 1 + add_traffic_limit (w, bits);
+    cross_limit (w, *number - 1);
 }
 
 static void begin_traffic_way (struct traffic_limits *w)
@@ -55,22 +62,18 @@ static int add_traffic_way (struct traffic_limits *w, const struct pathset *ps,
                             uint32_t a, uint32_t b, struct error *err)
 {
     const struct traffic_host *host = w->t->host;
-    double send = host[pathset_port (ps, a)].send;
-    double receive = host[pathset_port (ps, b)].receive;
+    uint32_t from = pathset_port (ps, a), to = pathset_port (ps, b);
+    uint32_t *ports = w->number + 2 * pathset_network (ps)->nlinks;
     uint32_t arc[PATH_MAX_HOPS];
     int hops = pathset_walk (ps, a, b, arc, err);
 
     if (hops < 0)
         return -1;
     begin_traffic_way (w);
-    cross_limit (w, add_traffic_limit (w, NETWORK_NONE, fmin (send, receive)));
-    for (int i = 0; i < hops; i++) {
-        uint32_t *number = &w->number[arc[i]];
-
-        if (*number == 0)
-            *number = 1 + add_traffic_limit (w, arc[i], w->t->arc_bits[arc[i]]);
-        cross_limit (w, *number - 1);
-    }
+    cross_shared (w, &ports[2 * from], host[from].send);
+    for (int i = 0; i < hops; i++)
+        cross_shared (w, &w->number[arc[i]], w->t->arc_bits[arc[i]]);
+    cross_shared (w, &ports[2 * to + 1], host[to].receive);
     return 0;
 }
 
@@ -99,7 +102,7 @@ static void burst_among (struct traffic_limits *w, size_t ours, double *rate,
             continue;
         begin_traffic_way (w);
         cross_limit (w, w->number[o->arc] - 1);
-        cross_limit (w, add_traffic_limit (w, NETWORK_NONE, o->bits));
+        cross_limit (w, add_traffic_limit (w, o->bits));
     }
     fair_rates (&w->ways, w->bits, w->n, rate);
     w->ways.n = ours;
@@ -113,7 +116,8 @@ int traffic_round (const struct traffic_sim *t, const struct pathset *ps,
     struct traffic_limits w = {
         .t = t,
         .number
-        = xcalloc (2 * pathset_network (ps)->nlinks, sizeof (*w.number)),
+        = xcalloc (2 * (pathset_network (ps)->nlinks + pathset_ports (ps)),
+                   sizeof (*w.number)),
     };
     double *rate = xarray (2 * n + t->nothers, sizeof (*rate));
     size_t first = b->nflows;
@@ -135,7 +139,6 @@ int traffic_round (const struct traffic_sim *t, const struct pathset *ps,
     }
     csr_clear (&w.ways);
     free (w.number);
-    free (w.arc);
     free (w.bits);
     free (rate);
     return rc;

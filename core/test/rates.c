@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/rate/crowd.h"
 #include "core/rate/flows.h"
 #include "core/rate/traffic.h"
 #include "core/test/treenet.h"
@@ -353,7 +354,7 @@ static struct samples *scene_run (struct scene *s)
 }
 
 /* A switch link that was low in two runs before, too, is a WARN; unless others' flows
- * were over many links then.
+ * are over many links.
  */
 static void test_again (void)
 {
@@ -376,22 +377,73 @@ static void test_again (void)
                 190 * GB,
                 0,
             };
-        s.traffic.nothers = busy ? OTHERS_MAX : 0;
         run[1] = scene_run (&s);
         run[2] = scene_run (&s);
-        s.traffic.nothers = 0;
+        s.traffic.nothers = busy ? OTHERS_MAX : 0;
         for (int k = 2; k >= 0; k--)
             if (baseline_add (s.base, run[k], k + 1, &err) < 0)
                 abort ();
         v = scene_judge (&s, scene_bursts (&s));
         f = only_finding (v);
-        ok (f && f->suspect[0] == arc_link (arc)
-                && f->level == (busy ? VERDICT_UNKNOWN : VERDICT_WARN),
+        ok (busy ? v->nfindings == 0 && limit_of (v, FACT_RATE_UNTOLD)
+                 : f && f->suspect[0] == arc_link (arc)
+                       && f->level == VERDICT_WARN,
             "a switch link that was low before: %s",
-            busy ? "UNKNOWN, as many were" : "WARN");
+            busy ? "a limit, as many are" : "WARN");
         verdict_destroy (v);
         for (int k = 0; k < 3; k++)
             samples_destroy (run[k]);
+        scene_close (&s);
+    }
+}
+
+/* A crowd tells a switch link at half from one that others use, and from one that is
+ * both.
+ */
+static void test_crowd (void)
+{
+    static const struct {
+        const char *what;
+        double keeps, others; /* shares of the link */
+        enum verdict_status level;
+    } tab[] = {
+        { "at half", .5, 0, VERDICT_WARN },
+        { "at half, and others use it", .5, .9, VERDICT_WARN },
+        { "that others use", 1, .9, VERDICT_OK },
+        { "of which others use a third", 1, .35, VERDICT_OK },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        const struct finding *f;
+        struct verdict *v;
+        struct plan *crowds;
+        struct bursts *b;
+        struct scene s;
+        uint32_t arc;
+
+        scene_open (&s, 0);
+        arc = 2 * (uint32_t)(s.t->n + 5);
+        s.arc_bits[arc] *= tab[i].keeps;
+        s.other[0] = (struct traffic_flow){ arc, tab[i].others * 200 * GB, 0 };
+        s.traffic.nothers = tab[i].others > 0;
+        b = scene_bursts (&s);
+        crowds = crowd_make (s.ps, b, 1, NULL);
+        if (traffic_measure (&s.traffic, s.ps, crowds, 2000, b, &s.rng, NULL)
+            < 0)
+            abort ();
+        v = scene_judge (&s, b);
+        f = only_finding (v);
+        if (tab[i].level == VERDICT_OK)
+            ok (v->nfindings == 0 && limit_of (v, FACT_RATE_UNTOLD),
+                "a switch link %s: a limit", tab[i].what);
+        else
+            ok (f && f->level == tab[i].level && f->suspect[0] == arc_link (arc)
+                    && f->nsuspects == 1,
+                "a switch link %s: %s", tab[i].what,
+                verdict_status_name (tab[i].level));
+        ok (!f || fact_of (f, FACT_RATE_CROWD), "... with what a crowd had");
+        plan_destroy (crowds);
+        verdict_destroy (v);
         scene_close (&s);
     }
 }
@@ -507,6 +559,7 @@ int main (void)
     test_kinds ();
     test_others ();
     test_again ();
+    test_crowd ();
     test_switch ();
     test_same_cause ();
     test_list ();

@@ -44,11 +44,12 @@ struct tree_item {
 
 struct topology {
     const struct fabric *f;
+    struct pool *pool; /* of all of this, and of what is printed */
     struct topology_choice *choice;
     uint32_t *pod;    /* by leaf: its parent in the set of its pod's leaves */
     uint32_t *up;     /* by node: its parent in its set (util/sets) */
     uint32_t *place;  /* by host: its pod; FABRIC_NONE: left out */
-    char **name;      /* by host: what Slurm calls it */
+    const char **name; /* by host: what Slurm calls it */
     const char *domain; /* ... of the first that is called without; NULL */
     bool *split;      /* by host: it is at several pods */
     struct tree_item *item;
@@ -180,9 +181,7 @@ static int compare_shared (const void *x, const void *y)
     return order != 0 ? order : util_compare (p->b, q->b);
 }
 
-/* Find the pods that share hosts; the caller frees *shared. scratch[pod] is how
- * many hosts a pod has.
- */
+/* Find the pods that share hosts; scratch[pod] is how many hosts a pod has. */
 static size_t find_shared (const struct topology *t, struct shared **shared)
 {
     struct shared *v = NULL;
@@ -198,7 +197,7 @@ static size_t find_shared (const struct topology *t, struct shared **shared)
         for (size_t i = 0; i < npods; i++) {
             t->scratch[pod[i]]++;
             for (size_t k = i + 1; k < npods; k++) {
-                v = xgrow (v, n, sizeof (*v));
+                v = pool_grow (t->pool, v, n, sizeof (*v));
                 v[n++] = (struct shared){ pod[i], pod[k], 1 };
             }
         }
@@ -223,7 +222,6 @@ static void unite_alike (struct topology *t)
     for (size_t i = 0; i < n; i++)
         if (2 * s[i].n > t->scratch[s[i].a] && 2 * s[i].n > t->scratch[s[i].b])
             sets_unite (t->pod, s[i].a, s[i].b);
-    free (s);
 }
 
 /* Unite a pod with the only one at which most of its hosts are, if that one has
@@ -233,8 +231,8 @@ static void unite_parts (struct topology *t)
 {
     struct shared *s;
     size_t n = find_shared (t, &s), kept = 0;
-    uint32_t *wholes = xcalloc (t->f->nnodes, sizeof (*wholes));
-    uint32_t *parts = xcalloc (t->f->nnodes, sizeof (*parts));
+    uint32_t *wholes = pool_alloc (t->pool, t->f->nnodes, sizeof (*wholes));
+    uint32_t *parts = pool_alloc (t->pool, t->f->nnodes, sizeof (*parts));
 
     for (size_t i = 0; i < n; i++) {
         bool swap = t->scratch[s[i].a] > t->scratch[s[i].b];
@@ -250,9 +248,6 @@ static void unite_parts (struct topology *t)
     for (size_t i = 0; i < kept; i++)
         if (wholes[s[i].a] == 1 && parts[s[i].b] == 1)
             sets_unite (t->pod, s[i].a, s[i].b);
-    free (s);
-    free (wholes);
-    free (parts);
 }
 
 /* Take pods apart that have fewer hosts of their own than hosts that have as
@@ -261,8 +256,8 @@ static void unite_parts (struct topology *t)
 static void split_mixed_pods (struct topology *t)
 {
     size_t n = t->f->nnodes;
-    uint32_t *own = xcalloc (n, sizeof (*own));
-    uint32_t *others = xcalloc (n, sizeof (*others));
+    uint32_t *own = pool_alloc (t->pool, n, sizeof (*own));
+    uint32_t *others = pool_alloc (t->pool, n, sizeof (*others));
 
     for (size_t h = 0; h < t->f->nhosts; h++) {
         uint32_t pod[RAILS_MAX];
@@ -279,8 +274,6 @@ static void split_mixed_pods (struct topology *t)
     for (size_t i = 0; i < n; i++)
         if (others[t->scratch[i]] > own[t->scratch[i]])
             t->pod[i] = i;
-    free (own);
-    free (others);
 }
 
 /*
@@ -351,7 +344,7 @@ static size_t best_pods (const struct topology *t, uint32_t host,
 static const char *choose_rail (const struct topology *t)
 {
     const struct fabric *f = t->f;
-    const char **rail = xarray (f->nendpoints, sizeof (*rail));
+    const char **rail = pool_alloc (t->pool, f->nendpoints, sizeof (*rail));
     const char *best = NULL;
     size_t n = 0, most = 0;
 
@@ -377,7 +370,6 @@ static const char *choose_rail (const struct topology *t)
             best = rail[i];
         }
     }
-    free (rail);
     return best;
 }
 
@@ -448,11 +440,8 @@ static struct tree_item *add_item (struct topology *t, uint32_t node,
     struct tree_item *item = &t->item[t->nitems++];
 
     *item = (struct tree_item){
-        .name = xstrdup (name),
-        .node = node,
-        .parent = FABRIC_NONE,
-        .level = level,
-        .leaf = leaf,
+        .name = pool_strdup (t->pool, name), .node = node, .parent = FABRIC_NONE,
+        .level = level, .leaf = leaf,
     };
     return item;
 }
@@ -460,7 +449,8 @@ static struct tree_item *add_item (struct topology *t, uint32_t node,
 /* Add the leaves and pods of a level, by their first hosts. */
 static void add_pods (struct topology *t, uint8_t level)
 {
-    uint32_t *leaves = xcalloc (t->f->nnodes, sizeof (*leaves)); /* by pod */
+    uint32_t *leaves = pool_alloc (t->pool, t->f->nnodes, /* by pod */
+                                   sizeof (*leaves));
 
     memset (t->scratch, 0, t->f->nnodes * sizeof (*t->scratch));
     for (size_t i = 0; i < t->f->nhosts; i++)
@@ -482,7 +472,6 @@ static void add_pods (struct topology *t, uint8_t level)
         add_item (t, at, level, true, name)->nhosts = t->scratch[at];
         t->scratch[at] = 0;
     }
-    free (leaves);
 }
 
 /* Add a group for each set of items that this level connected. */
@@ -517,18 +506,16 @@ static void add_groups (struct topology *t, uint8_t level)
 
 static void make_names_unique (struct topology *t)
 {
-    char **name = xarray (t->nitems, sizeof (*name));
-    uint32_t *node = xarray (t->nitems, sizeof (*node));
+    char **name = pool_alloc (t->pool, t->nitems, sizeof (*name));
+    uint32_t *node = pool_alloc (t->pool, t->nitems, sizeof (*node));
 
     for (size_t i = 0; i < t->nitems; i++) {
         name[i] = t->item[i].name;
         node[i] = t->item[i].node;
     }
-    fabric_tell_apart (t->f, name, node, t->nitems);
+    fabric_tell_apart (t->f, t->pool, name, node, t->nitems);
     for (size_t i = 0; i < t->nitems; i++)
         t->item[i].name = name[i];
-    free (name);
-    free (node);
 }
 
 static int build_topology (struct topology *t, struct error *err)
@@ -590,12 +577,18 @@ static void put_sizes (const struct topology *t, unsigned int level, bool leaf,
     fprintf (fp, " %s\n", COUNTED (most, "host"));
 }
 
-/* The leaves of a pod; "" if it is the only one. To be freed. */
+static char *fold_names (const struct topology *t, const char *const *name,
+                         size_t n)
+{
+    return pool_keep (t->pool, hostlist_fold (name, n), free);
+}
+
+/* The leaves of a pod; "" if it is the only one. */
 static char *leaves_of (const struct topology *t, uint32_t pod)
 {
     const struct fabric *f = t->f;
-    uint32_t *leaf = xarray (f->nnodes, sizeof (*leaf));
-    char **name = xarray (f->nnodes, sizeof (*name)), *folded;
+    uint32_t *leaf = pool_alloc (t->pool, f->nnodes, sizeof (*leaf));
+    char **name = pool_alloc (t->pool, f->nnodes, sizeof (*name));
     size_t n = 0;
 
     for (size_t i = 0; i < f->nnodes; i++) {
@@ -604,16 +597,11 @@ static char *leaves_of (const struct topology *t, uint32_t pod)
         if (sets_find (t->pod, i) != pod)
             continue;
         clean_name (&f->node[i], clean);
-        name[n] = xstrdup (clean);
+        name[n] = pool_strdup (t->pool, clean);
         leaf[n++] = i;
     }
-    fabric_tell_apart (f, name, leaf, n);
-    folded = hostlist_fold ((const char *const *)name, n > 1 ? n : 0);
-    while (n > 0)
-        free (name[--n]);
-    free (name);
-    free (leaf);
-    return folded;
+    fabric_tell_apart (f, t->pool, name, leaf, n);
+    return fold_names (t, (const char *const *)name, n > 1 ? n : 0);
 }
 
 static void put_pods (const struct topology *t, FILE *fp)
@@ -624,42 +612,33 @@ static void put_pods (const struct topology *t, FILE *fp)
 
             if (*leaves)
                 fprintf (fp, "# %s: %s\n", t->item[i].name, leaves);
-            free (leaves);
         }
 }
 
-/* The names of those hosts of which `is` says so, folded; NULL: none; to be
- * freed.
- */
+/* The names of those hosts of which `is` says so, folded; NULL: none. */
 static char *fold_hosts (const struct topology *t,
                          bool (*is) (const struct topology *t, size_t host))
 {
-    const char **v = xarray (t->f->nhosts, sizeof (*v));
-    char *folded;
+    const char **v = pool_alloc (t->pool, t->f->nhosts, sizeof (*v));
     size_t n = 0;
 
     for (size_t i = 0; i < t->f->nhosts; i++)
         if (is (t, i))
             v[n++] = t->name[i];
-    folded = n > 0 ? hostlist_fold (v, n) : NULL;
-    free (v);
-    return folded;
+    return n > 0 ? fold_names (t, v, n) : NULL;
 }
 
 /* The hosts that were to be placed and are not: those whose names are GUIDs, */
 static bool is_nameless (const struct topology *t, size_t host)
 {
-    return t->place[host] == FABRIC_NONE
-           && (!t->choice->host || t->choice->host[host])
+    return (!t->choice->host || t->choice->host[host])
            && is_guid (t->f->host[host].name);
 }
 
 /* ... and the others. */
 static bool is_left_out (const struct topology *t, size_t host)
 {
-    return t->place[host] == FABRIC_NONE
-           && (!t->choice->host || t->choice->host[host])
-           && !is_guid (t->f->host[host].name);
+    return t->place[host] == FABRIC_NONE && is_host_selected (t, host);
 }
 
 static bool is_split (const struct topology *t, size_t host)
@@ -670,15 +649,15 @@ static bool is_split (const struct topology *t, size_t host)
 static void put_left_out (const struct topology *t, FILE *fp)
 {
     char *guids = fold_hosts (t, is_nameless);
+    char *others = fold_hosts (t, is_left_out);
 
-    t->choice->left_out = fold_hosts (t, is_left_out);
+    t->choice->left_out = others ? xstrdup (others) : NULL;
     if (guids)
         fprintf (fp, "# Left out, as they do not tell their host's name: "
                      "adapters %s\n", guids);
-    if (t->choice->left_out)
+    if (others)
         fprintf (fp, "# Left out, as no port of theirs that counts is at a "
-                     "switch: %s\n", t->choice->left_out);
-    free (guids);
+                     "switch: %s\n", others);
 }
 
 static void put_notes (const struct topology *t, FILE *fp)
@@ -695,7 +674,6 @@ static void put_notes (const struct topology *t, FILE *fp)
         fprintf (fp, "# Cabled to several of these, and placed where most "
                      "ports are%s%s: %s\n", t->rail ? ", else by " : "",
                  t->rail ? t->rail : "", split);
-    free (split);
     if (t->nplanes > 1)
         fprintf (fp, "# %zu fabrics are not joined: hosts that are in several "
                      "are placed in the greatest.\n", t->nplanes);
@@ -712,22 +690,19 @@ static void put_notes (const struct topology *t, FILE *fp)
              PORT_NAME (t->f, l->b));
 }
 
-/* The folded list of an item's hosts, or of its children; to be freed. */
+/* The folded list of an item's hosts, or of its children. */
 static char *item_members (const struct topology *t, uint32_t item)
 {
     bool leaf = t->item[item].leaf;
     size_t n = leaf ? t->f->nhosts : t->nitems, found = 0;
-    const char **v = xarray (n, sizeof (*v));
-    char *folded;
+    const char **v = pool_alloc (t->pool, n, sizeof (*v));
 
     for (size_t i = 0; i < n; i++)
         if (leaf && t->place[i] == t->item[item].node)
             v[found++] = t->name[i];
         else if (!leaf && t->item[i].parent == item)
             v[found++] = t->item[i].name;
-    folded = hostlist_fold (v, found);
-    free (v);
-    return folded;
+    return fold_names (t, v, found);
 }
 
 /* The items, leaves first. */
@@ -747,7 +722,6 @@ static void put_items (const struct topology *t, bool yaml, FILE *fp)
             else
                 fprintf (fp, "SwitchName=%s %s=%s\n", t->item[i].name,
                          leaf ? "Nodes" : "Switches", folded);
-            free (folded);
         }
 }
 
@@ -849,8 +823,8 @@ static size_t blocks_of_group (const struct topology *t,
 static void put_blocks (const struct topology *t, FILE *fp)
 {
     struct blocks b = {
-        .leaf = xarray (t->nitems, sizeof (*b.leaf)),
-        .small = xarray (t->f->nhosts, sizeof (*b.small)),
+        .leaf = pool_alloc (t->pool, t->nitems, sizeof (*b.leaf)),
+        .small = pool_alloc (t->pool, t->f->nhosts, sizeof (*b.small)),
     };
     size_t most = 0, above = 1;
 
@@ -858,12 +832,9 @@ static void put_blocks (const struct topology *t, FILE *fp)
         if (t->item[i].leaf && t->item[i].nhosts > most)
             most = t->item[i].nhosts;
     add_blocks (t, FABRIC_NONE, (most + 1) / 2, &b);
-    if (b.nsmall > 0) {
-        char *folded = hostlist_fold (b.small, b.nsmall);
-
-        fprintf (fp, "# In no block, as few hosts are together: %s\n", folded);
-        free (folded);
-    }
+    if (b.nsmall > 0)
+        fprintf (fp, "# In no block, as few hosts are together: %s\n",
+                 fold_names (t, b.small, b.nsmall));
     fprintf (fp, "- topology: block\n  cluster_default: false\n  block:\n"
                  "    block_sizes:\n      - %zu\n", b.base);
     for (unsigned int level = 1; level <= t->top; level++) {
@@ -875,15 +846,9 @@ static void put_blocks (const struct topology *t, FILE *fp)
         }
     }
     fprintf (fp, "    blocks:\n");
-    for (size_t i = 0; i < b.n; i++) {
-        char *folded = item_members (t, b.leaf[i]);
-
+    for (size_t i = 0; i < b.n; i++)
         fprintf (fp, "      - block: \"%s\"\n        nodes: \"%s\"\n",
-                 t->item[b.leaf[i]].name, folded);
-        free (folded);
-    }
-    free (b.leaf);
-    free (b.small);
+                 t->item[b.leaf[i]].name, item_members (t, b.leaf[i]));
 }
 
 static void put_yaml (const struct topology *t, FILE *fp)
@@ -900,18 +865,17 @@ static void put_yaml (const struct topology *t, FILE *fp)
     put_blocks (t, fp);
 }
 
-/* A host's name without its domain, if that is no other one's; to be freed. */
-static char *short_name (const struct fabric *f, uint32_t host)
+/* A host's name without its domain, if that is no other one's. */
+static const char *short_name (const struct topology *t, uint32_t host)
 {
-    const char *name = f->host[host].name;
-    char *first = xasprintf ("%.*s", (int)strcspn (name, "."), name);
+    const char *name = t->f->host[host].name;
+    char *first = pool_printf (t->pool, "%.*s", (int)strcspn (name, "."), name);
     uint32_t found;
 
-    if (strspn (first, "0123456789") != strlen (first)
-        && fabric_hosts_named (f, first, &found) == 1 && found == host)
-        return first;
-    free (first);
-    return xstrdup (name);
+    return strspn (first, "0123456789") != strlen (first)
+                   && fabric_hosts_named (t->f, first, &found) == 1
+                   && found == host
+               ? first : name;
 }
 
 /* As they were chosen, else without their domains. */
@@ -922,8 +886,7 @@ static void name_hosts (struct topology *t)
     for (uint32_t h = 0; h < t->f->nhosts; h++) {
         const char *name = t->f->host[h].name, *dot = strchr (name, '.');
 
-        t->name[h] = chosen && chosen[h] ? xstrdup (chosen[h])
-                                         : short_name (t->f, h);
+        t->name[h] = chosen && chosen[h] ? chosen[h] : short_name (t, h);
         if (dot && !strchr (t->name[h], '.') && !t->domain)
             t->domain = dot + 1;
     }
@@ -932,36 +895,26 @@ static void name_hosts (struct topology *t)
 int topology_write (const struct fabric *f, struct topology_choice *choice,
                     bool yaml, FILE *fp, struct error *err)
 {
+    struct pool *p = pool_create ();
     struct topology t = {
-        .f = f, .choice = choice, .pod = xarray (f->nnodes, sizeof (*t.pod)),
-        .up = xarray (f->nnodes, sizeof (*t.up)),
-        .place = xarray (f->nhosts, sizeof (*t.place)),
-        .item = xarray (2 * f->nnodes, sizeof (*t.item)),
-        .name = xarray (f->nhosts, sizeof (*t.name)),
-        .split = xcalloc (f->nhosts, sizeof (*t.split)),
-        .scratch = xarray (f->nnodes, sizeof (*t.scratch)),
-        .votes = xcalloc (f->nnodes, sizeof (*t.votes)),
+        .f = f, .pool = p, .choice = choice,
+        .pod = pool_alloc (p, f->nnodes, sizeof (*t.pod)),
+        .up = pool_alloc (p, f->nnodes, sizeof (*t.up)),
+        .place = pool_alloc (p, f->nhosts, sizeof (*t.place)),
+        .item = pool_alloc (p, 2 * f->nnodes, sizeof (*t.item)),
+        .name = pool_alloc (p, f->nhosts, sizeof (*t.name)),
+        .split = pool_alloc (p, f->nhosts, sizeof (*t.split)),
+        .scratch = pool_alloc (p, f->nnodes, sizeof (*t.scratch)),
+        .votes = pool_alloc (p, f->nnodes, sizeof (*t.votes)),
     };
     int rc;
 
     name_hosts (&t);
-    rc = f->part ? error_input (err, "a part of a fabric says nothing of "
-                                         "the rest")
-                     : build_topology (&t, err);
-
+    rc = f->part ? error_input (err, "a part of a fabric says nothing of the "
+                                     "rest")
+                 : build_topology (&t, err);
     if (rc == 0)
         (yaml ? put_yaml : put_conf) (&t, fp);
-    for (size_t i = 0; i < t.nitems; i++)
-        free (t.item[i].name);
-    free (t.pod);
-    free (t.up);
-    free (t.place);
-    for (size_t i = 0; i < f->nhosts; i++)
-        free (t.name[i]);
-    free (t.name);
-    free (t.split);
-    free (t.item);
-    free (t.scratch);
-    free (t.votes);
+    pool_destroy (p);
     return rc;
 }

@@ -329,7 +329,7 @@ static int read_csv_plug (struct import *d, const struct csv_row *r,
         for (; word; word = strtok_r (NULL, " ", &save))
             strcat (strcat (text, *text ? " " : ""), word);
     }
-    fabric_set_plug (p, text);
+    fabric_set_plug (d->f, p, text);
     return 0;
 }
 

@@ -28,8 +28,7 @@ static int source_open (struct opened_file *s, const char *path, struct error *e
     size_t len;
 
     *s = (struct opened_file){
-        .fp = fp,
-        .name = strcmp (path, "-") == 0 ? "standard input" : path,
+        .fp = fp, .name = strcmp (path, "-") == 0 ? "standard input" : path,
     };
     if (!fp)
         return -1;

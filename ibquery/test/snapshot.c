@@ -151,7 +151,7 @@ static void odd_fabric (void)
     fabric_port_at (f, 1, 3, &err)->lrtl = FABRIC_MAX_LRTL;
     f->node[1].vendor = 0x2c9;
     f->node[1].device = 0x1b;
-    fabric_set_plug (fabric_port_at (f, 0, 1, &err), "a \033 x");
+    fabric_set_plug (f, fabric_port_at (f, 0, 1, &err), "a \033 x");
     fabric_add_node (f, 0x30, NODE_SWITCH, 6, "spaced  name", &err);
     fabric_add_node (f, 0x40, NODE_ROUTER, 1, "r", &err);
     fabric_add_node (f, 0x50, NODE_CA, 1, "", &err);

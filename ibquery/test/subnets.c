@@ -56,8 +56,8 @@ static void test_joined (void)
     size_t paths = 0, none = 0, known = 0;
     struct pathset *ps;
 
-    fabric_set_plug (&part[0]->port[0], "a cable");
-    fabric_set_plug (&part[1]->port[part[1]->link[0].b], "another");
+    fabric_set_plug (part[0], &part[0]->port[0], "a cable");
+    fabric_set_plug (part[1], &part[1]->port[part[1]->link[0].b], "another");
     f = fabric_join (part, names, 2, &err);
     ok (f && f->nhosts == 8 && f->nendpoints == 16 && f->nlinks == 32
             && f->nsubnets == 2 && f->prefix[0] == 0xfe80000000000001

@@ -8,7 +8,6 @@
 #include "ibquery/lines.h"
 #include "ibquery/links/accepted.h"
 #include "pmm/verb.h"
-#include "util/alloc.h"
 #include "util/json.h"
 
 static struct accept_words {
@@ -49,17 +48,16 @@ static json_t *entry_json (const struct accepted_entry *e)
 
 static void list_accepted (struct inputs *in, const struct accepted *a)
 {
-    json_t *rows = json_array ();
+    json_t *rows = verb_keep_json (json_array ());
     char when[LINES_TIME];
 
     for (size_t i = 0; i < a->n && in->json; i++)
         json_add (rows, entry_json (&a->v[i]));
     if (in->json) {
         inputs_put_json (in, "accepted", in->fabric->hash,
-                         json_pack ("{s:o}", "accepted", rows));
+                         json_pack ("{s:O}", "accepted", rows));
         return;
     }
-    json_decref (rows);
     for (size_t i = 0; i < a->n; i++) {
         const struct accepted_entry *e = &a->v[i];
         uint32_t port = fabric_find_port (in->fabric, e->port[0]);
@@ -120,7 +118,7 @@ static void remove_accepted (const struct inputs *in, struct accepted *a,
 
 static int run_accept (struct inputs *in)
 {
-    char *path = accepted_path (in->fabric_path);
+    char *path = verb_keep (accepted_path (in->fabric_path));
     const char *text = in->operand[0];
     struct accepted a;
 
@@ -134,7 +132,6 @@ static int run_accept (struct inputs *in)
         need_ok (accepted_save (&a, path, &fault));
     }
     accepted_clear (&a);
-    free (path);
     return EXIT_OK;
 }
 

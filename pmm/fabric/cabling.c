@@ -6,7 +6,6 @@
 
 #include "ibquery/compare/cabling.h"
 #include "pmm/verb.h"
-#include "util/alloc.h"
 #include "util/json.h"
 
 static bool partial;
@@ -28,7 +27,7 @@ struct cable_work {
 static struct cable_work *find_work (const struct cabling *c)
 {
     const struct cables *found = &c->found;
-    struct cable_work *w = xcalloc (c->nlines, sizeof (*w));
+    struct cable_work *w = verb_array (c->nlines, sizeof (*w));
 
     for (size_t i = 0; i < c->nlines; i++)
         w[i].line = &c->line[i];
@@ -68,13 +67,9 @@ static void write_cabling_text (const struct cabling *c,
 {
     const struct fabric_link *l;
 
-    if (c->nabsent > 0) {
-        char *names = hostlist_fold ((const char *const *)c->absent,
-                                     c->nabsent);
-
-        fprintf (fp, "not in the fabric: %s\n", names);
-        free (names);
-    }
+    if (c->nabsent > 0)
+        fprintf (fp, "not in the fabric: %s\n",
+                 verb_fold ((const char *const *)c->absent, c->nabsent));
     for (size_t i = 0; i < c->nlines; i++) {
         const struct cabling_line *line = w[i].line;
         const struct cable_move *m = w[i].move;
@@ -163,7 +158,6 @@ static int run_cabling (struct inputs *in)
         inputs_put_json (in, "cabling", c->f->hash, cabling_json (c, w, clean));
     else
         write_cabling_text (c, w, path, inputs_output (in));
-    free (w);
     cabling_destroy (c);
     return clean ? EXIT_OK : EXIT_FAIL;
 }

@@ -31,14 +31,13 @@ static int run_fabric_check (struct inputs *in)
 {
     struct link_check *c = need (check_load (in->fabric, given.counters,
                                              given.since, &fault));
-    char *path = accepted_path (in->fabric_path);
+    char *path = verb_keep (accepted_path (in->fabric_path));
     struct accepted accepted;
     int status;
 
     need_ok (accepted_load (&accepted, path, &fault));
     accepted_apply (&accepted, c, in->fabric);
     accepted_clear (&accepted);
-    free (path);
     status = exit_status (check_status (c));
     need_ok (in->json ? check_write (c, in->fabric, inputs_output (in), &fault)
                       : overview_write (in->fabric, c, inputs_output (in),

@@ -246,17 +246,13 @@ static void put_hosts (const struct diff *d, const struct diff_kind *k,
 {
     const struct fabric *f = k->in_b ? d->b : d->a;
     size_t n = diff_list_length (d, k);
-    const char **name = xarray (n, sizeof (*name));
-    char *folded;
+    const char **name = verb_array (n, sizeof (*name));
 
     for (size_t i = 0; i < n; i++)
         name[i] = f->host[item (d, k, i)].name;
-    folded = hostlist_fold (name, n);
     if (n > 0)
         fprintf (fp, "hosts: %zu %s\n  %-9s %s\n", n, k->word, k->word,
-                 folded);
-    free (folded);
-    free (name);
+                 verb_fold (name, n));
 }
 
 /* "cables: 2 moved, 1 lost", then a line for each. */

@@ -9,7 +9,6 @@
 #include "ibquery/import/import.h"
 #include "ibquery/snapshot.h"
 #include "pmm/verb.h"
-#include "util/alloc.h"
 #include "util/site.h"
 #include "util/text.h"
 
@@ -72,13 +71,12 @@ static int run_import (struct inputs *in)
         if (i >= n && !colon)
             die_input ("'%.80s' is not FORMAT:FILE", name);
         if (colon)
-            format = xasprintf ("%.*s", (int)(colon - name), name);
+            format = verb_text ("%.*s", (int)(colon - name), name);
         fp = need (file_open_input (path, &fault));
         need_ok (import_file (d, fp, strcmp (path, "-") == 0 ? "standard input"
                                                              : path,
                               format, &fault));
         file_close_input (fp);
-        free (format);
     }
     in->fabric = need (import_finish (d, source, &fault));
     for (size_t i = 0; i < in->fabric->nwarnings; i++)
@@ -146,7 +144,7 @@ static void choose_hosts (const struct fabric *f, bool *listed, char **called)
 {
     struct hostlist hl = inputs_hostlist ("hosts", exports.hosts,
                                           FABRIC_MAX_NODES);
-    const char **gone = xarray (hl.count, sizeof (*gone));
+    const char **gone = verb_array (hl.count, sizeof (*gone));
     size_t n = 0;
 
     for (size_t i = 0; i < hl.count; i++) {
@@ -156,16 +154,11 @@ static void choose_hosts (const struct fabric *f, bool *listed, char **called)
             gone[n++] = hl.name[i];
         else if (!listed[host]) {
             listed[host] = true;
-            called[host] = xstrdup (hl.name[i]);
+            called[host] = pool_strdup (verb_pool, hl.name[i]);
         }
     }
-    if (n > 0) {
-        char *folded = hostlist_fold (gone, n);
-
-        verb_say ("not in the snapshot: %s", folded);
-        free (folded);
-    }
-    free (gone);
+    if (n > 0)
+        verb_say ("not in the snapshot: %s", verb_fold (gone, n));
     hostlist_clear (&hl);
 }
 
@@ -200,9 +193,9 @@ static void choose_rails (const struct fabric *f, const char *rails, bool *use)
 static void export_topology (struct inputs *in, bool yaml)
 {
     const struct fabric *f = in->fabric;
-    bool *hosts = xcalloc (f->nhosts, sizeof (*hosts));
-    bool *use = xcalloc (f->nendpoints, sizeof (*use));
-    char **called = xcalloc (f->nhosts, sizeof (*called));
+    bool *hosts = verb_array (f->nhosts, sizeof (*hosts));
+    bool *use = verb_array (f->nendpoints, sizeof (*use));
+    char **called = verb_array (f->nhosts, sizeof (*called));
     struct topology_choice choice = {
         .host = exports.hosts ? hosts : NULL,
         .name = (const char *const *)called,
@@ -223,14 +216,9 @@ static void export_topology (struct inputs *in, bool yaml)
     need_ok (topology_write (f, &choice, yaml, inputs_output (in), &fault));
     if (choice.left_out)
         verb_say ("left out, with no port at a switch%s: %s",
-                  rails ? " by these rails" : "", choice.left_out);
-    free (choice.left_out);
+                  rails ? " by these rails" : "",
+                  verb_keep_text (choice.left_out));
     site_clear (&site);
-    for (size_t i = 0; i < f->nhosts; i++)
-        free (called[i]);
-    free (called);
-    free (hosts);
-    free (use);
 }
 
 static int run_export (struct inputs *in)

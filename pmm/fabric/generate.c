@@ -59,10 +59,8 @@ static int opt_spread (void *field, const char *value, struct error *err)
                             "with ':' and levels from 0 to %d as 0-3,5",
                             value, SPREAD_LEVELS - 1);
     *s = (struct fabric_spread){
-        .known = true,
-        .ud = rows[i].ud ? levels : 0,
-        .rc = rows[i].rc ? levels : 0,
-        .hashed = rows[i].hashed ? levels : 0,
+        .known = true, .ud = rows[i].ud ? levels : 0,
+        .rc = rows[i].rc ? levels : 0, .hashed = rows[i].hashed ? levels : 0,
     };
     return 0;
 }

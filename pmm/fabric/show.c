@@ -8,7 +8,6 @@
 
 #include "ibquery/spread.h"
 #include "pmm/verb.h"
-#include "util/alloc.h"
 #include "util/json.h"
 
 static json_t *guid_to_json (uint64_t guid)
@@ -123,7 +122,7 @@ static void write_spread (const struct fabric *f, size_t switches, FILE *fp)
 
 static void write_fabric_text (const struct fabric *f, FILE *fp)
 {
-    size_t *count = xcalloc (f->nclasses, sizeof (*count));
+    size_t *count = verb_array (f->nclasses, sizeof (*count));
     size_t switches = 0;
     size_t lrtl = 0;
 
@@ -158,7 +157,6 @@ static void write_fabric_text (const struct fabric *f, FILE *fp)
                  COUNTED (f->nlinks, "cable"));
     for (size_t i = 0; i < f->nwarnings; i++)
         fprintf (fp, "warning: %s\n", f->warning[i]);
-    free (count);
 }
 
 static int run_fabric_show (struct inputs *in)

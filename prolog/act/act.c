@@ -53,8 +53,7 @@ int act_look (struct act_report *r, const struct site *site,
     *r = (struct act_report){ .drained = 0 };
     policy_config (&cfg, site);
     if (*site->node_map)
-        r->map = nodemap_load_trusted (site->node_map, geteuid (),
-                                       &doubt);
+        r->map = nodemap_load_trusted (site->node_map, geteuid (), &doubt);
     if (facts_read (&r->facts, ledger, fabric, r->map, r->self, now, &cfg,
                      err) < 0)
         return -1;
@@ -208,19 +207,15 @@ static int apply_in_slurm (struct policy_round *r, const struct decision *d)
 static int execute_action (struct policy_round *r, const struct decision *d)
 {
     const struct ledger_action action = {
-        .node = d->node,
-        .link = d->link,
-        .kind = policy_kind_name (d->kind),
-        .reason = d->reason,
-        .why = d->why,
-        .cause = d->cause,
+        .node = d->node, .link = d->link, .kind = d->kind,
+        .reason = d->reason, .why = d->why, .cause = d->cause,
     };
     int64_t id = ledger_intend (r->ledger, r->now, &action, r->err);
     int rc = id < 0 ? -1 : apply_in_slurm (r, d);
 
     if (rc == 0)
         report_policy_line (r, POLICY_NOTE, "%s: no %s: the node has changed",
-                            d->node, action.kind);
+                            d->node, policy_kind_name (d->kind));
     return rc == 1 ? ledger_done (r->ledger, r->now, id, r->err) : rc;
 }
 
@@ -249,8 +244,8 @@ int act_round (struct act_report *report, const struct site *site,
     if (rc == 0 && !d->stopped) {
         /* intended actions whose outcome is known */
         for (size_t i = 0; rc == 0 && i < in->nactions; i++)
-            if (in->action[i].unsure)
-                rc = ledger_done (ledger, now, (int64_t)in->action[i].id, err);
+            if (in->action[i].done < 0)
+                rc = ledger_done (ledger, now, in->action[i].id, err);
         for (size_t k = 0; k < sizeof (order) / sizeof (order[0]); k++)
             for (size_t i = 0; rc >= 0 && i < d->n; i++)
                 if (d->v[i].kind == order[k]

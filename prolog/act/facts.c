@@ -92,48 +92,29 @@ static void list_ledger_rows (struct facts_reading *r, enum ledger_kind kind,
     READ (rows, ledger_list (r->ledger, kind, from, 0, rows, r->err));
 }
 
-/* The enum that has this word; n: none of the n words. */
-static unsigned int word_of (const char *s, const char *(*word) (unsigned int),
-                             unsigned int n)
-{
-    unsigned int i = 0;
-
-    while (i < n && strcmp (word (i), s))
-        i++;
-    return i;
-}
-
 /* --- actions ------------------------------------------------------------- */
 
+/* The oldest first. */
 static void read_actions (struct facts_reading *r)
 {
+    struct ledger_rows *rows = &r->facts->actions;
     struct policy_input *in = &r->facts->input;
-    struct policy_action *action;
-    struct ledger_rows rows;
 
-    list_ledger_rows (r, LEDGER_ACTIONS, INT64_MAX, &rows);
-    in->action = action = pool_alloc (r->facts->pool, rows.n, sizeof (*action));
-    for (size_t i = rows.n; i-- > 0;) { /* the newest is first */
-        const struct ledger_action *row = &rows.action[i];
-        struct policy_action *a = &action[in->nactions];
+    list_ledger_rows (r, LEDGER_ACTIONS, INT64_MAX, rows);
+    for (size_t i = 0; i < rows->n / 2; i++) {
+        struct ledger_action *other = &rows->action[rows->n - 1 - i];
+        struct ledger_action newer = rows->action[i];
 
-        *a = (struct policy_action){
-            .id = (uint64_t)row->id,
-            .kind = word_of (row->kind, policy_kind_name, POLICY_LIFTED + 1),
-            .node = pool_strdup (r->facts->pool, row->node),
-            .link = pool_strdup (r->facts->pool, row->link),
-            .reason = pool_strdup (r->facts->pool, row->reason),
-            .time = row->intended,
-            .after = (uint64_t)row->after,
-            .unsure = row->done < 0,
-            .rate = row->cause && !strcmp (row->cause, POLICY_RATE),
-        };
-        if (a->kind >= POLICY_DRAIN && a->kind <= POLICY_LIFTED)
-            in->nactions++;
-        else
-            report_unknown_row (r, "action", row->id);
+        rows->action[i] = *other;
+        *other = newer;
     }
-    ledger_clear (&rows);
+    in->action = rows->action;
+    for (size_t i = 0; i < rows->n; i++)
+        if (rows->action[i].kind >= POLICY_DRAIN
+            && rows->action[i].kind < POLICY_KINDS)
+            rows->action[in->nactions++] = rows->action[i];
+        else
+            report_unknown_row (r, "action", rows->action[i].id);
 }
 
 /* --- links of interest --------------------------------------------------- */
@@ -170,12 +151,12 @@ static void add_audits_with_findings (struct facts_reading *r, int64_t from,
  * may not be applied.
  */
 static bool is_drain_maybe_active (const struct policy_input *in,
-                                   const struct policy_action *drain)
+                                   const struct ledger_action *drain)
 {
-    for (const struct policy_action *a = drain + 1;
+    for (const struct ledger_action *a = drain + 1;
          a < in->action + in->nactions; a++)
         if (!strcmp (drain->node, a->node)
-            && !(a->kind == POLICY_RESUME && a->unsure))
+            && !(a->kind == POLICY_RESUME && a->done < 0))
             return false;
     return drain->kind == POLICY_DRAIN;
 }
@@ -188,8 +169,8 @@ static void add_drained (struct facts_reading *r)
     const struct fabric *f = r->fabric;
 
     for (size_t i = 0; i < in->nactions; i++) {
-        const struct policy_action *a = &in->action[i];
-        int64_t from = (int64_t)a->after + 1;
+        const struct ledger_action *a = &in->action[i];
+        int64_t from = a->after + 1;
 
         if (!is_drain_maybe_active (in, a))
             continue;
@@ -241,13 +222,9 @@ static void add_link_audits (struct facts_reading *r, uint32_t e)
         const struct ledger_seen *row = &rows.seen[i];
         uint32_t h = fabric_host_named (f, row->peer ? row->peer : "");
         struct link_audit v = {
-            .audit = row->audit,
-            .endpoint = e,
-            .lossy = row->lossy,
-            .rated = row->rated,
-            .own = row->own,
-            .clean = row->own && row->clean,
-            .open = row->own && row->open,
+            .audit = row->audit, .endpoint = e, .lossy = row->lossy,
+            .rated = row->rated, .own = row->own,
+            .clean = row->own && row->clean, .open = row->own && row->open,
         };
 
         /* its node; its own name if it is not in the fabric */
@@ -352,8 +329,7 @@ static struct policy_finding no_finding (struct facts_reading *r, bool open,
             s[f.nsuspects++] = (struct policy_suspect){
                 .link = endpoint_link_id (r, v[i].endpoint),
                 .host = r->node[v[i].endpoint],
-                .port = host_port_name (r, v[i].endpoint),
-                .rated = v[i].rated,
+                .port = host_port_name (r, v[i].endpoint), .rated = v[i].rated,
             };
     return f;
 }
@@ -386,14 +362,10 @@ static void add_audit (struct facts_reading *r, const struct ledger_result *row,
         }
     }
     r->audit[r->facts->input.naudits++] = (struct policy_audit){
-        .id = (uint64_t)row->id,
-        .time = row->ended,
-        .whole = row->whole,
-        .complete = row->complete,
-        .asked = (size_t)row->asked,
+        .id = (uint64_t)row->id, .time = row->ended, .whole = row->whole,
+        .complete = row->complete, .asked = (size_t)row->asked,
         .nodes = (size_t)row->answered,
-        .leader = pool_strdup (r->facts->pool, row->leader),
-        .finding = f,
+        .leader = pool_strdup (r->facts->pool, row->leader), .finding = f,
         .nfindings = n,
     };
 }
@@ -436,30 +408,20 @@ static void read_fact_audits (struct facts_reading *r)
 static void read_signs (struct facts_reading *r)
 {
     struct policy_input *in = &r->facts->input;
-    struct policy_sign *v;
-    struct ledger_rows rows;
+    struct ledger_rows *rows = &r->facts->signs;
 
-    list_ledger_rows (r, LEDGER_SIGNS, r->from, &rows);
-    in->sign = v = pool_alloc (r->facts->pool, rows.n, sizeof (*v));
-    for (size_t i = 0; i < rows.n; i++) {
-        const struct ledger_sign *row = &rows.sign[i];
-        uint32_t link = fabric_find_link (r->fabric, row->link);
+    list_ledger_rows (r, LEDGER_SIGNS, r->from, rows);
+    in->sign = rows->sign;
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct ledger_sign *v = &rows->sign[i];
+        uint32_t link = fabric_find_link (r->fabric, v->link);
         uint32_t e = link == FABRIC_NONE ? link : r->endpoint[link];
-        enum sign_kind kind = word_of (row->kind, sign_name, SIGN_SPEED + 1);
 
-        if (kind > SIGN_SPEED)
-            report_unknown_row (r, "a sign of audit", row->audit);
-        else if (e != FABRIC_NONE && row->host
-                 && !strcmp (row->host, r->node[e]))
-            v[in->nsigns++] = (struct policy_sign){
-                .kind = kind,
-                .link = pool_strdup (r->facts->pool, row->link),
-                .host = r->node[e],
-                .time = row->time,
-                .after = (uint64_t)row->audit,
-            };
+        if (v->kind > SIGN_SPEED)
+            report_unknown_row (r, "a sign of audit", v->audit);
+        else if (e != FABRIC_NONE && v->host && !strcmp (v->host, r->node[e]))
+            rows->sign[in->nsigns++] = *v;
     }
-    ledger_clear (&rows);
 }
 
 /* --- reading ------------------------------------------------------------- */
@@ -545,9 +507,9 @@ int facts_read (struct facts *facts, struct ledger *ledger,
 
 /* Whether a node still has the drain that the resume should have ended. */
 static bool shows_drain (const struct policy_input *in,
-                         const struct policy_action *resume)
+                         const struct ledger_action *resume)
 {
-    const struct policy_action *drain = resume;
+    const struct ledger_action *drain = resume;
     const struct policy_node *n = in->node, *end = n + in->nnodes;
 
     while (drain > in->action && (drain->kind != POLICY_DRAIN
@@ -561,18 +523,17 @@ static bool shows_drain (const struct policy_input *in,
            && !strcmp (n->by, in->self);
 }
 
-void facts_nodes (struct facts *facts, const struct policy_node *node,
-                  size_t n)
+void facts_nodes (struct facts *facts, const struct policy_node *node, size_t n)
 {
     struct policy_input *in = &facts->input;
-    struct policy_action *kept = (struct policy_action *)in->action;
+    struct ledger_action *kept = (struct ledger_action *)in->action;
 
     in->node = node;
     in->nnodes = n;
     for (size_t i = 0; i < in->nactions; i++) {
-        const struct policy_action *a = &in->action[i];
+        const struct ledger_action *a = &in->action[i];
 
-        if (a->kind != POLICY_RESUME || !a->unsure || !shows_drain (in, a))
+        if (a->kind != POLICY_RESUME || a->done >= 0 || !shows_drain (in, a))
             *kept++ = *a;
     }
     in->nactions = (size_t)(kept - in->action);
@@ -583,6 +544,8 @@ void facts_clear (struct facts *facts)
     int saved_errno = errno;
 
     pool_destroy (facts->pool);
+    ledger_clear (&facts->actions);
+    ledger_clear (&facts->signs);
     ledger_clear (&facts->tried);
     ledger_clear (&facts->mutes);
     ledger_clear (&facts->resets);

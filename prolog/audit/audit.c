@@ -145,8 +145,7 @@ static int find_audit_nodes (struct audit_work *run, struct error *err)
     run->node = xarray (a->n, sizeof (*run->node));
     for (size_t i = 0; i < a->n; i++) {
         if (!text_is_hostname (a->node[i]))
-            return error_input (err, "'%.63s' is not a node name",
-                                a->node[i]);
+            return error_input (err, "'%.63s' is not a node name", a->node[i]);
         run->node[i] = a->node[i];
     }
     run->job.n = text_unique (run->node, a->n);
@@ -189,8 +188,7 @@ static int find_partners (struct audit_work *run, struct error *err)
     for (size_t i = 0; i < run->job.n; i++)
         if (!hostlist_has (&drained, run->node[i]))
             run->partner[run->job.npartners++] = run->node[i];
-    run->job.partners
-        = hostlist_fold (run->partner, run->job.npartners);
+    run->job.partners = hostlist_fold (run->partner, run->job.npartners);
     hostlist_clear (&drained);
     return 0;
 }
@@ -231,39 +229,38 @@ static struct verdict *judge_record (struct audit_work *run,
     }
     if (*odd)
         report_audit_progress (run, "the baseline is made anew: %s", odd);
+    if (!v) {
+        traffic_clear (&traffic);
+        return NULL;
+    }
     for (size_t i = 0; i < f->nendpoints; i++) {
         all += run->node_of[i] != NULL;
         untold += run->node_of[i] && !traffic.told[i];
     }
-    if (v && r->unknown)
+    if (r->unknown)
         verdict_limit (v, VERDICT_UNKNOWN, fact_said (r->sentence));
-    if (v && said->stands_in)
+    if (said->stands_in)
         verdict_limit (
             v, VERDICT_UNKNOWN,
             (struct fact){ .kind = FACT_STOOD_IN,
-                           .name
-                           = { run->job.leader,
-                               said->recorder[0] ? said->recorder : NULL } });
-    if (v && said->astray[0])
-        verdict_limit (
-            v, VERDICT_OK,
-            (struct fact){ .kind = FACT_ASTRAY,
-                           .name = { said->astray, run->job.leader } });
-    if (v && untold > 0)
+                           .name = { run->job.leader, *said->recorder
+                                                          ? said->recorder : NULL } });
+    if (said->astray[0])
+        verdict_limit (v, VERDICT_OK,
+                       (struct fact){ .kind = FACT_ASTRAY,
+                                      .name = { said->astray, run->job.leader } });
+    if (untold > 0)
         verdict_limit (
             v, VERDICT_OK,
             (struct fact){ .kind = FACT_TRAFFIC_UNTOLD, .n = { untold, all } });
-    if (v && !r->samples->bursts) /* else it is judged */
+    if (!r->samples->bursts) /* else it is judged */
         signs_remark_pcie (v, f, run->node_of, said->port, said->nports);
-    if (v) {
-        if (spread_choose (f, r->ps, !strcmp (site->service, "rc"),
-                           (unsigned int)site->service_level, &level, NULL)
-                == 0
-            && level.level == r->samples->level)
-            spread_limit (&level, f, v);
-        corroborate (v, traffic.wait, traffic.nwaits, &opts);
-        corroborate (v, run->waits.v, run->waits.n, &opts);
-    }
+    if (spread_choose (f, r->ps, !strcmp (site->service, "rc"),
+                       (unsigned int)site->service_level, &level, NULL) == 0
+        && level.level == r->samples->level)
+        spread_limit (&level, f, v);
+    corroborate (v, traffic.wait, traffic.nwaits, &opts);
+    corroborate (v, run->waits.v, run->waits.n, &opts);
     traffic_clear (&traffic);
     return v;
 }
@@ -749,8 +746,7 @@ int audit_run (const struct audit *audit, struct audit_result *result,
                struct error *err)
 {
     struct audit_work run = {
-        .audit = audit,
-        .result = result,
+        .audit = audit, .result = result,
         .job = { .audit = audit, .nonce = run.nonce },
     };
     int lock = -1;

@@ -81,10 +81,10 @@ static int put_actions (const struct changes *p, json_t *list,
 
     for (size_t i = 0; i < rows.n; i++) {
         const struct ledger_action *v = &rows.action[i];
-        bool drain = !strcmp (v->kind, policy_kind_name (POLICY_DRAIN));
+        bool drain = v->kind == POLICY_DRAIN;
 
         if (v->done > p->now - LATE_S
-            && (drain || !strcmp (v->kind, policy_kind_name (POLICY_RESUME))))
+            && (drain || v->kind == POLICY_RESUME))
             add_change (list, v->done, drain ? "drained" : "resumed", v->link,
                         xasprintf ("%s: %s", v->node, v->why));
     }
@@ -115,8 +115,7 @@ static int put_kernels (const struct changes *p, json_t *list,
 static int newer_change (const void *va, const void *vb)
 {
     const json_t *a = *(json_t *const *)va, *b = *(json_t *const *)vb;
-    int order = util_compare (json_int (b, "time", 0),
-                              json_int (a, "time", 0));
+    int order = util_compare (json_int (b, "time", 0), json_int (a, "time", 0));
 
     return order ? order : strcmp (json_text (a, "text"),
                                    json_text (b, "text"));
@@ -283,8 +282,7 @@ static void compare_snapshots (const struct changes *p, const char *path,
     free (other);
 }
 
-json_t *changed_json (const struct reports *in, int64_t now,
-                      struct error *err)
+json_t *changed_json (const struct reports *in, int64_t now, struct error *err)
 {
     const struct changes p = { in, now };
     const char *snapshots = in->site->snapshot;

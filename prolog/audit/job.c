@@ -380,8 +380,7 @@ static bool is_result_complete (void *arg)
     const struct job_ear *ear = arg;
 
     return ear->record[LEADERS].done || ear->record[LEADERS].too_much
-           || (ear->record[OTHERS].done
-               && is_blamed (ear, ear->job->leader));
+           || (ear->record[OTHERS].done && is_blamed (ear, ear->job->leader));
 }
 
 /* Choose the record that counts: the leader's; if it has none, another's, since
@@ -461,8 +460,7 @@ static void explain_job_failure (struct job_ear *ear, enum program_end end,
         return;
     decide_faulty_nodes (ear, end == PROGRAM_TIMED_OUT);
     if (said->nfaults == ear->job->n)
-        snprintf (said->why, MAX, "all of the nodes: %s",
-                  said->fault[0].cause);
+        snprintf (said->why, MAX, "all of the nodes: %s", said->fault[0].cause);
     else if (said->nfaults > 0)
         snprintf (said->why, MAX, "node %s: %s%s", said->fault[0].node,
                   said->fault[0].cause,
@@ -490,21 +488,17 @@ static int run_job_once (const struct audit_job *job, const char *mpi,
 {
     const size_t max_ports = PORTS_MAX * job->n;
     struct job_ear ear = {
-        .job = job,
-        .said = said,
+        .job = job, .said = said,
         .member = xcalloc (job->n, sizeof (*ear.member)),
     };
     char **env = xcheck (job_environment (job->audit->site));
     char **argv = xcheck (job_arguments (job, mpi, env));
     const struct program program = {
-        .argv = argv,
-        .env = env,
+        .argv = argv, .env = env,
         .deadline_ms
         = clock_ms () + job->audit->site->audit_timeout_ms + IMMEDIATE_S * 1000,
-        .stop = job->audit->stop,
-        .take = read_job_output,
-        .done = is_result_complete,
-        .arg = &ear,
+        .stop = job->audit->stop, .take = read_job_output,
+        .done = is_result_complete, .arg = &ear,
     };
     enum program_end end;
     struct error why;

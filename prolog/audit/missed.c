@@ -151,8 +151,7 @@ json_t *missed_json (const struct reports *in, int64_t now, struct error *err)
     for (size_t i = 0; i < in->fabric->nendpoints; i++)
         known[i] = in->node_of[i];
     if (in->fabric->nendpoints > 0)
-        qsort (known, in->fabric->nendpoints, sizeof (*known),
-               compare_strings);
+        qsort (known, in->fabric->nendpoints, sizeof (*known), compare_strings);
     if (ledger_faulty (in->ledger, now, &faulty, err) == 0
         && ledger_list (in->ledger, LEDGER_SILENT, now - SILENT_S, 0, &silent,
                         err)

@@ -222,11 +222,8 @@ int partners_choose (const struct fabric *f, const char *const *node_of,
                      size_t most, const char **alike)
 {
     struct partner_choice c = {
-        .wish = wish,
-        .f = f,
-        .node_of = node_of,
-        .v = xcalloc (wish->idle->count + 1, sizeof (*c.v)),
-        .partner = partner,
+        .wish = wish, .f = f, .node_of = node_of,
+        .v = xcalloc (wish->idle->count + 1, sizeof (*c.v)), .partner = partner,
         .most = most,
     };
 

@@ -208,7 +208,6 @@ json_t *missed_json (const struct reports *in, int64_t now, struct error *err);
 /* What changed in 30 days, the newest first, for that page: [{time, kind, link,
  * text}]; link may be missing. NULL with err.
  */
-json_t *changed_json (const struct reports *in, int64_t now,
-                      struct error *err);
+json_t *changed_json (const struct reports *in, int64_t now, struct error *err);
 
 #endif /* PROLOG_PARTS_H */

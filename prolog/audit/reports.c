@@ -146,8 +146,7 @@ static json_t *list_drained (struct ledger *ledger, struct error *err)
 
         if (!json_object_get (drained, v->node))
             json_put (drained, v->node,
-                      json_boolean (
-                          !strcmp (v->kind, policy_kind_name (POLICY_DRAIN))));
+                      json_boolean (v->kind == POLICY_DRAIN));
     }
     ledger_clear (&rows);
     return drained;

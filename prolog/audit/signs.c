@@ -81,14 +81,14 @@ static int enter_port (const struct signs_scope *e, const struct local_port *p,
 {
     const struct fabric_link *l = &e->f->link[place->link];
     const struct rates expected = rates_of (l->width, l->speed);
-    const char *kind[3];
+    enum sign_kind kind[3];
     int signs = 0;
     bool grown = false;
 
     if (rates_narrower (&p->rate, &expected))
-        kind[signs++] = "width";
+        kind[signs++] = SIGN_WIDTH;
     if (rates_slower (&p->rate, &expected))
-        kind[signs++] = "speed";
+        kind[signs++] = SIGN_SPEED;
     for (size_t i = 0; i < LOCAL_COUNTERS; i++) {
         const struct local_counter *c = &local_counters[i];
         int rc = p->has[i] ? has_grown (e, place->name, c, p->counter[i], err)
@@ -106,7 +106,7 @@ static int enter_port (const struct signs_scope *e, const struct local_port *p,
             = (struct ledger_counter){ place->name, ports_pcie[i].name,
                                        ports_pcie_value (&p->pcie, i) };
     if (grown)
-        kind[signs++] = "counter";
+        kind[signs++] = SIGN_COUNTER;
     for (int i = 0; i < signs; i++)
         if (ledger_sign_add (e->ledger, e->audit, l->id, place->node, kind[i],
                              e->time, err) < 0)
@@ -198,7 +198,7 @@ int signs_enter_file (const struct signs_scope *e, const char *path,
             continue;
         entered++;
         if (ledger_sign_add (e->ledger, e->audit, e->f->link[s->link].id, node,
-                             sign_name (s->kind), waits->time, err) < 0)
+                             s->kind, waits->time, err) < 0)
             return -1;
     }
     waits->n = n;

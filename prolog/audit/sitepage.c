@@ -146,9 +146,7 @@ static int note_links (struct sitepage *p, struct error *err)
             continue;
         p->wrong = xgrow (p->wrong, p->nwrong, sizeof (*p->wrong));
         p->wrong[p->nwrong++] = (struct wrong){
-            .audit = row->audit,
-            .seq = row->finding,
-            .link = link,
+            .audit = row->audit, .seq = row->finding, .link = link,
             .ended = row->ended,
         };
     }
@@ -343,9 +341,7 @@ static struct words_case case_of (const struct wrong *w, const json_t *about)
     const json_t *muted = json_object_get (about, "muted");
 
     return (struct words_case){
-        .about = w->by,
-        .since = json_int (about, "since", 0),
-        .seen = w->ended,
+        .about = w->by, .since = json_int (about, "since", 0), .seen = w->ended,
         .audits = (size_t)json_int (about, "audits", 0),
         .muted = muted ? json_text (muted, "why") : NULL,
         .jobs = json_object_get (about, "jobs"),

@@ -36,18 +36,6 @@ int ledger_lock (const struct ledger *l, int *fd, struct error *err)
  * Begin
  */
 
-const char *ledger_why_name (enum ledger_why why)
-{
-    static const char *const names[] = {
-        [LEDGER_BY_HAND] = "hand",    [LEDGER_JOB] = "job",
-        [LEDGER_CHECK] = "check",     [LEDGER_SWEEP] = "sweep",
-        [LEDGER_CONFIRM] = "confirm", [LEDGER_AGAIN] = "again",
-        [LEDGER_SEARCH] = "search",
-    };
-
-    return names[why];
-}
-
 int64_t ledger_begin (struct ledger *l, int64_t time, const char *fabric,
                       const struct ledger_cause *cause, const char *const *host,
                       size_t n, char nonce[LEDGER_NONCE_BYTES],
@@ -371,10 +359,7 @@ static void record_finding (struct recorded_audit *r, size_t n,
                             const struct finding *f)
 {
     char *why = words_why (f);
-    const struct ledger_finding row = { f->level, f->kind, f->basis,
-                                        f->excess_ns, f->stderr_ns,
-                                        f->expected_ns, why, f->rate_bits,
-                                        f->rate_expected_bits };
+    const struct ledger_finding row = { *f, why };
     size_t seq = 0;
 
     db_put (r->l, &db_findings, &row,
@@ -546,18 +531,16 @@ int ledger_counter_last (struct ledger *l, int64_t audit, const char *port,
 }
 
 int ledger_sign_add (struct ledger *l, int64_t audit, const char *link,
-                     const char *host, const char *kind, int64_t time,
+                     const char *host, enum sign_kind kind, int64_t time,
                      struct error *err)
 {
     db_begin (l, err);
-    if (strcmp (kind, "counter") && strcmp (kind, "width")
-        && strcmp (kind, "speed"))
-        db_refuse (l, EINVAL, "'%.40s' is not a kind of sign", kind);
     check_audit (l, audit);
     db_do (l,
            "INSERT OR REPLACE INTO sign (audit, link, host, kind, time)"
            " VALUES (?, ?, ?, ?, ?)",
-           INT (audit), ID (link), ID (host), NAME (kind), INT (time));
+           INT (audit), ID (link), ID (host), NAME (sign_name (kind)),
+           INT (time));
     return (int)db_end (l, 0);
 }
 
@@ -587,7 +570,7 @@ int64_t ledger_intend (struct ledger *l, int64_t time,
     if (!db_run (l, &now.id,
                  "SELECT id FROM action WHERE node = ? AND kind = ?"
                  " AND done IS NULL",
-                 VALUES (TEXT (a->node), TEXT (a->kind)))) {
+                 VALUES (TEXT (a->node), NAME (policy_kind_name (a->kind))))) {
         db_put (l, &db_actions, &now,
                 "INSERT INTO action (after, node, link, kind, intended, reason,"
                 " why, cause) VALUES (" NEWEST ", :node, :link, :kind,"

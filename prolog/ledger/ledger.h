@@ -32,6 +32,7 @@
 #include <stdint.h>
 
 #include "core/baseline/baseline.h"
+#include "core/judge/judge.h"
 #include "core/judge/verdict.h"
 #include "core/paths/paths.h"
 #include "core/samples/observe.h"
@@ -161,12 +162,12 @@ int ledger_counter_last (struct ledger *ledger, int64_t audit,
                          const char *port, const char *name, uint64_t *value,
                          int64_t *begun, struct error *err);
 
-/* Add a sign that an audit saw at a link's port, of kind "counter", "width" or
- * "speed". host is the node's name in Slurm; NULL if it is a port of a switch.
- * An audit has at most one sign of a kind per link.
+/* Add a sign that an audit saw at a link's port; not SIGN_WAIT. host is the node's
+ * name in Slurm; NULL if it is a port of a switch. An audit has at most one sign of
+ * a kind per link.
  */
 int ledger_sign_add (struct ledger *ledger, int64_t audit, const char *link,
-                     const char *host, const char *kind, int64_t time,
+                     const char *host, enum sign_kind kind, int64_t time,
                      struct error *err);
 
 /* A node because of which an audit has no result: the step could not be started
@@ -175,9 +176,35 @@ int ledger_sign_add (struct ledger *ledger, int64_t audit, const char *link,
 int ledger_fault_add (struct ledger *ledger, int64_t audit, const char *node,
                       const char *cause, struct error *err);
 
-/* An action on a node, or an observation: "drain" and "resume" are ours;
- * "left": it FAILs but others handle it; "lifted": it is back in service, or
- * others ended our drain (enum policy_kind). An action is recorded before it is
+/* What the policy decides of a node. From DRAIN on these are actions, or
+ * observations, that enter the ledger.
+ */
+enum policy_kind {
+    POLICY_NONE,   /* nothing to do */
+    POLICY_NOTE,   /* to report; with Action=comment also to comment */
+    POLICY_WAIT,   /* for an audit */
+    POLICY_DRAIN,
+    POLICY_RESUME,
+    POLICY_LEFT,   /* it FAILs, but others handle it */
+    POLICY_LIFTED, /* back in service, or others ended our drain */
+    POLICY_KINDS,
+};
+const char *policy_kind_name (enum policy_kind kind);
+
+/* What made a drain sure: a second audit, likewise of what the link carries, or
+ * the sign that confirmed it.
+ */
+enum drain_cause {
+    CAUSE_CONFIRMED,
+    CAUSE_RATE,
+    CAUSE_COUNTER, /* and so on, as enum sign_kind */
+    CAUSE_WIDTH,
+    CAUSE_SPEED,
+    CAUSES, /* it is no drain, or not known */
+};
+const char *drain_cause_name (enum drain_cause cause); /* CAUSES: NULL */
+
+/* An action is recorded before it is
  * tried, and again when it is done, so that after a crash it is known what to
  * check. An action with the same node and kind as one that is not done yet is
  * the same action. ledger_intend returns its id, and also records the id of the
@@ -186,12 +213,10 @@ int ledger_fault_add (struct ledger *ledger, int64_t audit, const char *node,
 struct ledger_action {
     const char *node;
     const char *link;   /* the link it is about; or NULL */
-    const char *kind;   /* "drain", "resume", "left", "lifted" */
+    enum policy_kind kind;
     const char *reason; /* as others see it */
     const char *why;
-    const char *cause;  /* of a drain: "confirmed" by a second audit, "rate":
-                           likewise, of what it carries; or the sign that
-                           confirmed it; else NULL */
+    enum drain_cause cause;
     int64_t id, after, intended, done; /* as read: after: the newest audit then;
                                           done -1: not yet */
 };
@@ -309,7 +334,7 @@ struct ledger_rebase {
 struct ledger_sign {
     int64_t audit;
     const char *link, *host;
-    const char *kind;
+    enum sign_kind kind;
     int64_t time;
 };
 struct ledger_said { /* node "": about the site */
@@ -469,8 +494,7 @@ json_t *ledger_audit (struct ledger *ledger, int64_t id, struct error *err);
 int64_t ledger_next (struct ledger *ledger, int64_t id, struct error *err);
 
 /* The oldest audit that begun at that time or later; 0: none. */
-int64_t ledger_since (struct ledger *ledger, int64_t time,
-                      struct error *err);
+int64_t ledger_since (struct ledger *ledger, int64_t time, struct error *err);
 
 /* Nodes with faults that no audit measured since, the first fault first. Audits leave them out
  * `until` then: LEDGER_OUT_MIN_S after the first of these faults, twice as long
@@ -504,8 +528,7 @@ int ledger_first (struct ledger *ledger, int64_t *begun, struct error *err);
 /* When the newest audit ended that has another result than UNKNOWN. Return 1,
  * or 0 if there is none.
  */
-int ledger_succeeded (struct ledger *ledger, int64_t *ended,
-                      struct error *err);
+int ledger_succeeded (struct ledger *ledger, int64_t *ended, struct error *err);
 
 /* Set how many links an audit measured, and in how many rounds. */
 int ledger_extent (struct ledger *ledger, int64_t id, struct verdict *v,

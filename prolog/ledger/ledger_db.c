@@ -345,8 +345,7 @@ static int bind_value (struct ledger *l, sqlite3_stmt *stmt, int i,
     if (!v->s)
         return sqlite3_bind_null (stmt, i);
     if (v->type == DB_BLOB)
-        return sqlite3_bind_blob (stmt, i, v->s, (int)v->max,
-                                  SQLITE_TRANSIENT);
+        return sqlite3_bind_blob (stmt, i, v->s, (int)v->max, SQLITE_TRANSIENT);
     if (v->type == DB_ID)
         return sqlite3_bind_int64 (stmt, i, id_of (l, v->s));
     snprintf (buf, sizeof (buf), "%.*s", (int)v->max, v->s);
@@ -460,31 +459,37 @@ column_named (struct ledger *l, const struct db_table *t, const char *name)
     return NULL;
 }
 
-/* The words of columns that are enums. */
+/* The words of columns that are enums, by the table if it is not one of all. */
 static const struct db_words {
     const char *column;
     const char *(*name) (unsigned int);
     unsigned int n;
+    const struct db_table *of;
 } words[] = {
-    { "status", verdict_status_name, VERDICT_FAIL + 1 },
-    { "level", verdict_status_name, VERDICT_FAIL + 1 },
-    { "kind", finding_kind_name, FINDING_KINDS },
-    { "basis", finding_basis_name, FINDING_BASES },
-    { "why", ledger_why_name, LEDGER_SEARCH + 1 },
+    { "status", verdict_status_name, VERDICT_FAIL + 1, NULL },
+    { "level", verdict_status_name, VERDICT_FAIL + 1, NULL },
+    { "kind", policy_kind_name, POLICY_KINDS, &db_actions },
+    { "kind", sign_name, SIGN_SPEED + 1, &db_signs },
+    { "kind", finding_kind_name, FINDING_KINDS, NULL },
+    { "basis", finding_basis_name, FINDING_BASES, NULL },
+    { "cause", drain_cause_name, CAUSES, NULL },
+    { "why", ledger_why_name, LEDGER_SEARCH + 1, NULL },
 };
 
-static const struct db_words *column_words (const char *column)
+static const struct db_words *column_words (const struct db_table *t,
+                                            const char *column)
 {
     const struct db_words *w = words;
 
-    while (strcmp (w->column, column))
+    while (strcmp (w->column, column) || (w->of && w->of != t))
         w++;
     return w;
 }
 
-static unsigned int column_word (const char *column, const char *text)
+static unsigned int column_word (const struct db_table *t, const char *column,
+                                 const char *text)
 {
-    const struct db_words *w = column_words (column);
+    const struct db_words *w = column_words (t, column);
     unsigned int i = 0;
 
     while (i < w->n && (!text || strcmp (text, w->name (i))))
@@ -492,8 +497,9 @@ static unsigned int column_word (const char *column, const char *text)
     return i;
 }
 
-static void set_member (struct ledger *l, const struct db_column *c, void *to,
-                        sqlite3_stmt *row, int i, struct ledger_rows *rows)
+static void set_member (struct ledger *l, const struct db_table *t,
+                        const struct db_column *c, void *to, sqlite3_stmt *row,
+                        int i, struct ledger_rows *rows)
 {
     bool null = sqlite3_column_type (row, i) == SQLITE_NULL;
     const char *text = c->type < DB_TEXT || null ? NULL : db_text (row, i);
@@ -506,7 +512,7 @@ static void set_member (struct ledger *l, const struct db_column *c, void *to,
     else if (c->type == DB_BOOL)
         *(bool *)to = sqlite3_column_int64 (row, i) != 0;
     else if (c->type == DB_WORD)
-        *(unsigned int *)to = column_word (c->name, text);
+        *(unsigned int *)to = column_word (t, c->name, text);
     else if (text) {
         if (!rows->texts)
             rows->texts = pool_create ();
@@ -534,7 +540,7 @@ void db_read (struct ledger *l, const struct db_table *t,
         rows->v = xgrow (rows->v, rows->n, t->size);
         to = memset ((char *)rows->v + rows->n++ * t->size, 0, t->size);
         for (int i = 0; i < columns; i++)
-            set_member (l, of[i], to + of[i]->at, row, i, rows);
+            set_member (l, t, of[i], to + of[i]->at, row, i, rows);
     }
 }
 
@@ -545,14 +551,15 @@ void ledger_clear (struct ledger_rows *rows)
     *rows = (struct ledger_rows){ 0 };
 }
 
-static struct db_value value_of (const struct db_column *c, const void *from)
+static struct db_value value_of (const struct db_table *t,
+                                 const struct db_column *c, const void *from)
 {
     return c->type == DB_INT    ? (struct db_value)INT (*(const int64_t *)from)
            : c->type == DB_REAL ? (struct db_value)REAL (*(const double *)from)
            : c->type == DB_BOOL ? (struct db_value)INT (*(const bool *)from)
            : c->type == DB_WORD
-               ? (struct db_value)NAME (
-                   column_words (c->name)->name (*(const unsigned int *)from))
+               ? (struct db_value)NAME (column_words (t, c->name)->name (
+                   *(const unsigned int *)from))
                : (struct db_value)TEXT (*(const char *const *)from);
 }
 
@@ -569,7 +576,7 @@ void db_put (struct ledger *l, const struct db_table *t, const void *row,
 
         if (!c)
             continue;
-        value = value_of (c, (const char *)row + c->at);
+        value = value_of (t, c, (const char *)row + c->at);
         if (bind_value (l, stmt, i, &value) != SQLITE_OK)
             db_error (l);
     }
@@ -839,8 +846,7 @@ static void prepare_ledger_db (struct ledger *l, enum ledger_mode mode)
                 "PRAGMA foreign_keys = ON");
     if (mode != LEDGER_READ && sqlite3_db_readonly (l->db, "main")
         && !l->failed) {
-        error_world (l->err, "%s: cannot be written: it is read-only",
-                     l->path);
+        error_world (l->err, "%s: cannot be written: it is read-only", l->path);
         db_fail (l);
     }
     /* the version first, so as not to change a file that is not ours */

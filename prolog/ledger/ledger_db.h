@@ -157,13 +157,14 @@ struct db_table {
     size_t n;
     struct db_column column[16];
 };
-#define DB_MEMBER(row, member)                                                    \
-    {                                                                             \
-        .name = #member, .at = offsetof (row, member),                          \
-      .type = _Generic (((row *)NULL)->member, int64_t: DB_INT,               \
-                        double: DB_REAL, bool: DB_BOOL,                      \
-                        const char *: DB_TEXT, unsigned int: DB_WORD) \
+#define DB_COLUMN(column, row, member)                                        \
+    {                                                                         \
+        .name = column, .at = offsetof (row, member),                         \
+        .type = _Generic (((row *)NULL)->member, int64_t: DB_INT,             \
+                          double: DB_REAL, bool: DB_BOOL,                     \
+                          const char *: DB_TEXT, unsigned int: DB_WORD)       \
     }
+#define DB_MEMBER(row, member) DB_COLUMN (#member, row, member)
 #define DB_1(r, m) DB_MEMBER (r, m)
 #define DB_2(r, m, ...) DB_MEMBER (r, m), DB_1 (r, __VA_ARGS__)
 #define DB_3(r, m, ...) DB_MEMBER (r, m), DB_2 (r, __VA_ARGS__)
@@ -201,14 +202,10 @@ void db_read (struct ledger *l, const struct db_table *t,
 void db_put (struct ledger *l, const struct db_table *t, const void *row,
              const char *sql, const struct db_value *v, size_t n);
 
-/* A finding, but for its suspects and what was measured, in words. */
+/* A finding, but for its lists, and what was measured, in words. */
 struct ledger_finding {
-    enum verdict_status level;
-    enum finding_kind kind;
-    enum finding_basis basis;
-    double excess_ns, stderr_ns, expected_ns;
+    struct finding x;
     const char *why;
-    double rate_bits, rate_expected_bits;
 };
 
 /* A fact of a finding, if some of it are kept as they are. */
@@ -221,7 +218,7 @@ struct ledger_fact {
 _Static_assert (FACT_NUMBERS == 6 && FACT_NAMES == 3, "all of a fact is kept");
 
 extern const struct db_table db_actions, db_mutes, db_notices, db_findings,
-    db_facts;
+    db_facts, db_signs;
 
 /* The rows of a statement as JSON: objects by the names of its columns; the values
  * of its first column; or an object {first column: second}.

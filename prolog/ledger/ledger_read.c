@@ -68,7 +68,7 @@ DB_ROWS (db_actions, ledger_action, 10, id, after, node, link, kind, intended,
      done, reason, why, cause);
 DB_ROWS (db_mutes, ledger_mute, 6, link, node, time, until, who, why);
 ROWS (rebases, ledger_rebase, 5, link, after, time, who, why);
-ROWS (signs, ledger_sign, 5, audit, link, host, kind, time);
+DB_ROWS (db_signs, ledger_sign, 5, audit, link, host, kind, time);
 ROWS (said, ledger_said, 2, node, words);
 ROWS (comments, ledger_comment, 10, id, after, job, submitted, text, queued,
      tries, due, done, error);
@@ -86,8 +86,15 @@ ROWS (seen, ledger_seen, 11, audit, begun, job, fail, own, open, clean, lossy,
 ROWS (suspects, ledger_suspect, 3, finding, id, role);
 ROWS (results, ledger_result, 9, id, ended, status, whole, complete, asked,
      answered, limited, leader);
-DB_ROWS (db_findings, ledger_finding, 9, level, kind, basis, excess_ns,
-         stderr_ns, expected_ns, why, rate_bits, rate_expected_bits);
+#define OF_FINDING(member) DB_COLUMN (#member, struct ledger_finding, x.member)
+const struct db_table db_findings = {
+    .size = sizeof (struct ledger_finding), .n = 9,
+    .column = { OF_FINDING (level), OF_FINDING (kind), OF_FINDING (basis),
+                OF_FINDING (excess_ns), OF_FINDING (stderr_ns),
+                OF_FINDING (expected_ns), OF_FINDING (rate_bits),
+                OF_FINDING (rate_expected_bits),
+                DB_MEMBER (struct ledger_finding, why) },
+};
 DB_ROWS (db_facts, ledger_fact, 11, finding, kind, n0, n1, n2, n3, n4, n5, a, b,
          c);
 ROWS (rates, ledger_rate, 6, audit, ended, link, way, bits, expected);
@@ -106,7 +113,7 @@ static const struct {
     [LEDGER_REBASES] = { &rebases,
       "SELECT n.text AS link, b.after, b.time, b.who, b.why FROM rebase b"
       " JOIN name n ON n.id = b.link ORDER BY n.text" },
-    [LEDGER_SIGNS] = { &signs,
+    [LEDGER_SIGNS] = { &db_signs,
       SIGN_COLUMNS "WHERE s.audit >= ? ORDER BY s.audit, s.link, s.kind" },
     [LEDGER_SAID] = { &said,
       "SELECT node, words FROM said ORDER BY node, words" },
@@ -451,8 +458,7 @@ static const struct {
              " WHERE d.audit = ? ORDER BY n.text" },
     { .key = "findings",
       .sql = "SELECT seq, " FINDING_COLUMNS " WHERE audit = ? ORDER BY seq",
-      .number = "seq",
-      .name = "suspects",
+      .number = "seq", .name = "suspects",
       .of = "SELECT n.text AS id, s.role FROM suspect s JOIN name n"
             " ON n.id = s.link WHERE s.audit = ? AND s.finding = ?"
             " ORDER BY s.seq" },
@@ -470,9 +476,7 @@ static const struct {
              " FROM rtt r JOIN route t ON t.id = r.route JOIN name a"
              " ON a.id = t.a JOIN name b ON b.id = t.b WHERE r.audit = ?"
              " ORDER BY r.seq",
-      .number = "route",
-      .name = "row",
-      .of_shape = DB_OBJECT,
+      .number = "route", .name = "row", .of_shape = DB_OBJECT,
       .of = "SELECT n.text, c.count FROM crossing c JOIN name n"
             " ON n.id = c.link WHERE c.route = ?2 ORDER BY c.link" },
 };
@@ -568,7 +572,7 @@ static bool put_suspect (struct verdict *of, struct finding *x,
 }
 
 /* A word that is not known is the last one of its kind. */
-static void clamp_words (struct ledger_result *r, struct ledger_finding *x)
+static void clamp_words (struct ledger_result *r, struct finding *x)
 {
     r->odd |= x->level > VERDICT_FAIL || x->kind >= FINDING_KINDS
               || x->basis >= FINDING_BASES;
@@ -638,14 +642,9 @@ static void read_verdict_findings (struct ledger *l, struct ledger_result *r,
         bool known = true; /* all suspects */
         struct finding *x;
 
-        clamp_words (r, row);
-        x = verdict_add (v, row->level, row->basis);
-        x->kind = row->kind;
-        x->excess_ns = row->excess_ns;
-        x->stderr_ns = row->stderr_ns;
-        x->expected_ns = row->expected_ns;
-        x->rate_bits = row->rate_bits;
-        x->rate_expected_bits = row->rate_expected_bits;
+        clamp_words (r, &row->x);
+        x = verdict_add (v, row->x.level, row->x.basis);
+        *x = row->x;
         put_facts (v, x, (int64_t)i, &facts);
         if (row->why && x->nfacts == 0)
             finding_add_fact (v, x, fact_said (row->why));

@@ -3,8 +3,9 @@
  *
  * Notes. Entries are copied one by one, parents first, each with all its rows
  * in one transaction. An audit with a damaged page, or that refers to a lost
- * row, is lost as a whole. So sqlite3's .recover is not used: it saves single
- * rows of an audit. Ids are kept, and the ids of lost entries are not reused.
+ * row, is lost as a whole. So sqlite3's .recover does not do: it saves single rows,
+ * and an audit that lost a finding looks clean. (Debian's sqlite3 cannot run it
+ * either: its library is built without dbpage.) Ids are kept, and the ids of lost entries are not reused.
  * Until the copy is complete, the new ledger is marked so that it cannot be
  * opened: a partial ledger must not be taken for a complete one.
  */

@@ -196,8 +196,7 @@ static bool read_audit_samples (struct rtt_reader *r, struct samples *s,
             || is_rebased (r, sample.a, sample.b, *audit))
             continue;
         sample.round = (uint32_t)sqlite3_column_int64 (r->row, 4);
-        sample.initiator
-            = sqlite3_column_int (r->row, 5) ? sample.a : sample.b;
+        sample.initiator = sqlite3_column_int (r->row, 5) ? sample.a : sample.b;
         sample.sent = (uint32_t)sqlite3_column_int64 (r->row, 6);
         sample.lost = (uint32_t)sqlite3_column_int64 (r->row, 7);
         for (int q = 0; q < RTT_COUNT; q++)
@@ -576,13 +575,9 @@ int ledger_combine_times (struct ledger *l, const struct pathset *ps,
                           struct error *err)
 {
     struct gathering g = {
-        .reading.ledger = l,
-        .ageing = ageing,
-        .time = xcalloc (times, sizeof (*g.time)),
-        .times = times,
-        .take = take,
-        .arg = arg,
-        .err = err,
+        .reading.ledger = l, .ageing = ageing,
+        .time = xcalloc (times, sizeof (*g.time)), .times = times, .take = take,
+        .arg = arg, .err = err,
     };
     struct samples *s = samples_create (); /* of one audit */
 

@@ -24,8 +24,7 @@ static int put_line (enum verdict_status level, const char *word, char *line,
 int main (int argc, char **argv)
 {
     struct hook hook = {
-        .kind = HOOK_HEALTHCHECK,
-        .sysfs = LOCAL_SYSFS,
+        .kind = HOOK_HEALTHCHECK, .sysfs = LOCAL_SYSFS,
         .node = getenv ("SLURMD_NODENAME"),
     };
     struct hook_result result;

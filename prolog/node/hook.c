@@ -43,8 +43,7 @@ static void set_hook_unknown (struct hook_result *r, const char *why)
     r->level = VERDICT_UNKNOWN;
     r->news = true;
     r->perf[0] = '\0';
-    snprintf (r->line, sizeof (r->line), "%s: %s", words[VERDICT_UNKNOWN],
-              why);
+    snprintf (r->line, sizeof (r->line), "%s: %s", words[VERDICT_UNKNOWN], why);
 }
 
 /* Wait until no other look runs on the node. If the lock cannot be opened,
@@ -246,8 +245,7 @@ static const struct {
 
 enum { OPTIONS = sizeof (options) / sizeof (options[0]) };
 
-int hook_options (struct hook *hook, int argc, char **argv,
-                  struct error *err)
+int hook_options (struct hook *hook, int argc, char **argv, struct error *err)
 {
     for (int i = 1; i < argc; i += 2) {
         size_t k = 0;

@@ -58,8 +58,7 @@ void hook_run (const struct hook *hook, int deadline_ms,
  * hook.c. Return 1 to go on, 0 if --help was printed to standard output, -1
  * with err.
  */
-int hook_options (struct hook *hook, int argc, char **argv,
-                  struct error *err);
+int hook_options (struct hook *hook, int argc, char **argv, struct error *err);
 
 /* Print the line to standard error and syslog, without waiting for syslog. */
 void hook_say (const char *program, const char *job, const char *line);

@@ -28,10 +28,8 @@ static const char *nodes (void)
 int main (int argc, char **argv)
 {
     struct hook hook = {
-        .kind = HOOK_KIND,
-        .sysfs = LOCAL_SYSFS,
-        .node = getenv ("SLURMD_NODENAME"),
-        .check = getenv (CHECK),
+        .kind = HOOK_KIND, .sysfs = LOCAL_SYSFS,
+        .node = getenv ("SLURMD_NODENAME"), .check = getenv (CHECK),
         .partition = getenv ("SLURM_JOB_PARTITION"),
         .job = { getenv ("SLURM_JOB_ID"), nodes () },
     };

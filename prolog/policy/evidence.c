@@ -300,8 +300,7 @@ static int compare_events (const void *va, const void *vb)
     if (!order)
         order = util_compare (b->excess_ns, a->excess_ns);
     if (!order && f && g)
-        order = util_compare (a->suspect - f->suspect,
-                              b->suspect - g->suspect);
+        order = util_compare (a->suspect - f->suspect, b->suspect - g->suspect);
     if (!order)
         order = util_compare (b->time, a->time);
     if (!order)
@@ -372,10 +371,10 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
                             is_audit_recent (a->time, in->now, cfg), cfg);
     }
     for (size_t i = 0; i < in->nsigns; i++) {
-        const struct policy_sign *s = &in->sign[i];
+        const struct ledger_sign *s = &in->sign[i];
 
         e->event[e->nevents++] = (struct link_event){
-            .host = s->host, .link = s->link, .audit = s->after,
+            .host = s->host, .link = s->link, .audit = (uint64_t)s->audit,
             .time = s->time, .seen = SEEN_SIGN | SEEN_WARN, .sign = s->kind,
             .fresh = is_audit_recent (s->time, in->now, cfg),
         };
@@ -661,8 +660,7 @@ void track_stand (struct track *t, const struct evidence *e,
             rate = false;
             start.rate = i + 1;
             t->since = ev->audit + 1;
-            t->standing = ev->seen & SEEN_NODE ? STANDING_NODE
-                                               : STANDING_CLEAN;
+            t->standing = ev->seen & SEEN_NODE ? STANDING_NODE : STANDING_CLEAN;
             t->last = ev;
         }
         else

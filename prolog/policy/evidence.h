@@ -151,9 +151,9 @@ struct node_state {
     const struct policy_node *node;
     struct track *track; /* of its links */
     size_t ntracks;
-    const struct policy_action **action; /* oldest first */
+    const struct ledger_action **action; /* oldest first */
     size_t nactions;
-    const struct policy_action *last; /* the newest; NULL: none */
+    const struct ledger_action *last; /* the newest; NULL: none */
     const struct track *worst; /* not muted; NULL: none */
     bool muted;                /* a muted link FAILs */
 };
@@ -164,7 +164,7 @@ struct site_state {
     struct evidence evidence;
     struct node_state *node; /* by name */
     size_t nnodes;
-    const struct policy_action **action; /* sorted by node, oldest first */
+    const struct ledger_action **action; /* sorted by node, oldest first */
     const char **broad; /* hosts that FAIL, or that we drained in a day */
     size_t nbroad;
     size_t limit;       /* of nbroad */

@@ -23,18 +23,6 @@
 
 enum { DAY_S = 24 * 3600, NAMES_SHOWN = 160, CLEAN_WANTED = 2 };
 
-const char *policy_kind_name (enum policy_kind kind)
-{
-    static const char *const name[] = {
-        [POLICY_NONE] = "none",     [POLICY_NOTE] = "note",
-        [POLICY_WAIT] = "wait",     [POLICY_DRAIN] = "drain",
-        [POLICY_RESUME] = "resume", [POLICY_LEFT] = "left",
-        [POLICY_LIFTED] = "lifted",
-    };
-
-    return name[kind];
-}
-
 const char *policy_block_name (enum policy_block block)
 {
     static const char *const name[] = {
@@ -61,8 +49,7 @@ void policy_config (struct policy_config *cfg, const struct site *site)
         .max_drain = (size_t)site->max_drain_per_day,
         .max_drain_percent = site->max_drain_share,
         .max_unavailable_percent = site->max_unavailable,
-        .fail_ns = site->fail_ns,
-        .fail_latency_ns = site->fail_latency_ns,
+        .fail_ns = site->fail_ns, .fail_latency_ns = site->fail_latency_ns,
         .resume = site->resume,
     };
 }
@@ -178,7 +165,7 @@ static struct hand_text in_hand_text (const struct policy_node *n)
  * that is not clean; NULL if nothing is known about the link of the drain.
  */
 static bool is_repaired (const struct node_state *w,
-                         const struct policy_action *drain,
+                         const struct ledger_action *drain,
                          const struct track **t, size_t *clean,
                          const struct link_event **last, const char **shared)
 {
@@ -191,14 +178,15 @@ static bool is_repaired (const struct node_state *w,
     for (size_t i = 0; i < w->ntracks; i++) {
         const struct track *track = &w->track[i];
         uint64_t reset = state_reset (w->site, track->link);
-        uint64_t from = reset > drain->after ? reset : drain->after + 1;
+        uint64_t after = (uint64_t)drain->after;
+        uint64_t from = reset > after ? reset : after + 1;
         bool own = shows (track->link, drain->link);
         bool enough;
         size_t n;
 
         if (!own && (!track->failing || track->muted))
             continue;
-        n = track_clean (track, from, own && drain->rate, w->site->cfg, last,
+        n = track_clean (track, from, own && drain->cause == CAUSE_RATE, w->site->cfg, last,
                          &enough, shared);
         found = found || own;
         if (!enough) {
@@ -211,33 +199,33 @@ static bool is_repaired (const struct node_state *w,
 }
 
 static bool decide_resume (const struct node_state *w,
-                           const struct policy_action *drain,
+                           const struct ledger_action *drain,
                            struct decision *d)
 {
     const struct site_state *s = w->site;
     const struct track *t;
     const struct link_event *last;
     const char *shared;
-    const char *by = drain->rate ? "the rate of link" : "link";
+    const char *by = drain->cause == CAUSE_RATE ? "the rate of link" : "link";
     size_t clean;
 
     if (!s->cfg->resume || s->cfg->act != POLICY_ACT_DRAIN)
         return set_decision (
             d, POLICY_NONE,
-            "we drained it after audit %" PRIu64 "; %s, so a person "
+            "we drained it after audit %" PRId64 "; %s, so a person "
             "resumes it",
             drain->after,
             s->cfg->resume ? "Action is not drain" : "Resume is not set");
     if (w->node->down || w->node->powered_down || w->node->reserved)
         return set_decision (d, POLICY_NONE,
-                             "we drained it after audit %" PRIu64
+                             "we drained it after audit %" PRId64
                              "; it is down or "
                              "reserved",
                              drain->after);
     if (is_repaired (w, drain, &t, &clean, &last, &shared))
         return set_decision (
             d, POLICY_RESUME,
-            "we drained it after audit %" PRIu64 ", and its link was "
+            "we drained it after audit %" PRId64 ", and its link was "
             "clean in audits %s apart since",
             drain->after, time_span_text (s->cfg->confirm_after_s).text);
     if (shared) {
@@ -245,15 +233,15 @@ static bool decide_resume (const struct node_state *w,
                                 s->cfg);
         return set_decision (
             d, POLICY_WAIT,
-            "we drained it after audit %" PRIu64 "; %s %s was clean "
+            "we drained it after audit %" PRId64 "; %s %s was clean "
             "in %s since, but %s: needs another leader and other "
             "partners",
             drain->after, by, t->link, COUNTED (clean, "audit"), shared);
     }
     d->when = clean > 0 ? retry (w, last->time, last->audit)
-                        : retry (w, drain->time, drain->after);
+                        : retry (w, drain->intended, (uint64_t)drain->after);
     return set_decision (d, POLICY_WAIT,
-                         "we drained it after audit %" PRIu64
+                         "we drained it after audit %" PRId64
                          "; %s %s was clean in "
                          "%s since, and must be in %d, %s apart",
                          drain->after, by, t ? t->link : or_unknown (drain->link),
@@ -264,7 +252,7 @@ static bool decide_resume (const struct node_state *w,
 /* Others handle the node, or did so in the last round. */
 static bool rule_left (const struct node_state *w, struct decision *d)
 {
-    const struct policy_action *a = w->last;
+    const struct ledger_action *a = w->last;
 
     if (!a || a->kind != POLICY_LEFT)
         return false;
@@ -280,7 +268,7 @@ static bool rule_left (const struct node_state *w, struct decision *d)
 
 static bool rule_own_drain (const struct node_state *w, struct decision *d)
 {
-    const struct policy_action *drain = w->last;
+    const struct ledger_action *drain = w->last;
 
     if (!node_is_drained_by_us (w))
         return false;
@@ -288,11 +276,11 @@ static bool rule_own_drain (const struct node_state *w, struct decision *d)
     if (!w->node->drained)
         return set_decision (
             d, POLICY_LIFTED,
-            drain->unsure ? "our drain of audit %" PRIu64
+            drain->done < 0 ? "our drain of audit %" PRId64
                             " was not applied, or "
                             "someone else ended it: what was found before "
                             "does not count any more"
-                          : "someone else ended our drain of audit %" PRIu64
+                          : "someone else ended our drain of audit %" PRId64
                             ": what was found before does not count any more",
             drain->after);
     if (!shows (w->node->reason, drain->reason)
@@ -388,20 +376,20 @@ static bool rule_again (const struct node_state *w, struct decision *d)
     const struct site_state *s = w->site;
 
     for (size_t i = w->nactions; i-- > 0;) {
-        const struct policy_action *a = w->action[i];
+        const struct ledger_action *a = w->action[i];
         size_t k = i + 1; /* 1 + the drain that it is, or that it ended */
 
         while (k > 0 && w->action[k - 1]->kind != POLICY_DRAIN)
             k--;
         if (a->kind == POLICY_LIFTED
-            && within_span (a->time, s->cfg->again_after_s, s->in->now))
+            && within_span (a->intended, s->cfg->again_after_s, s->in->now))
             return set_decision (
                 d, POLICY_NOTE,
                 "it FAILs again, but others put it back in service: "
                 "not drained again for %s",
                 time_span_text (s->cfg->again_after_s).text);
         if (a->kind == POLICY_RESUME
-            && state_reset (s, a->link) <= w->action[k ? k - 1 : i]->after)
+            && state_reset (s, a->link) <= (uint64_t)w->action[k ? k - 1 : i]->after)
             return set_decision (
                 d, POLICY_NOTE,
                 "it FAILs again after we drained and resumed it: an "
@@ -537,9 +525,9 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
     reason = words_drain (&cable);
     if (drains) {
         snprintf (d->reason, sizeof (d->reason), "pmm: %s", reason);
-        d->cause = !t->first ? sign_name (t->sign->sign)
-                   : finding_has_rate (&e->finding->x) ? POLICY_RATE
-                                                        : "confirmed";
+        d->cause = !t->first ? CAUSE_COUNTER + t->sign->sign
+                   : finding_has_rate (&e->finding->x) ? CAUSE_RATE
+                                                       : CAUSE_CONFIRMED;
     }
     text_clean (d->reason);
     if (t->first)
@@ -695,6 +683,7 @@ void policy_decide (struct decisions *d, const struct policy_input *in,
         size_t k = 0;
 
         d->v[i].node = s.node[i].node->name;
+        d->v[i].cause = CAUSES;
         while (!rules[k].holds (&s.node[i], &d->v[i]))
             k++;
         if (d->v[i].kind == POLICY_NOTE)

@@ -184,14 +184,6 @@ struct policy_audit {
     size_t nfindings;
 };
 
-/* A sign at the port, from data that root read; not SIGN_WAIT. */
-struct policy_sign {
-    enum sign_kind kind;
-    const char *link, *host;
-    int64_t time;
-    uint64_t after;
-};
-
 struct policy_node {
     const char *name;
     bool unknown;      /* Slurm does not report its state */
@@ -200,16 +192,6 @@ struct policy_node {
     bool reserved;     /* or in maintenance */
     bool drained;      /* or draining */
     const char *reason, *by; /* the Reason, and the user who gave it; NULL */
-};
-
-enum policy_kind {
-    POLICY_NONE,   /* nothing to do */
-    POLICY_NOTE,   /* to report; with Action=comment also to comment */
-    POLICY_WAIT,   /* for an audit, from `when` on */
-    POLICY_DRAIN,
-    POLICY_RESUME,
-    POLICY_LEFT,   /* it FAILs, but others handle it: to record */
-    POLICY_LIFTED, /* back in service, or others ended our drain: to record */
 };
 
 /* Why a node whose FAIL is confirmed is not drained. */
@@ -223,22 +205,12 @@ enum policy_block {
     POLICY_BLOCKS,
 };
 
-/* What we did or observed: DRAIN, RESUME, LEFT or LIFTED. A drain is recorded
- * before it is done. If it was not applied, it looks lifted, which costs
+/* Signs are from data that root read, none is SIGN_WAIT; of its host's ports.
+ * Actions are what we did or observed: DRAIN, RESUME, LEFT or LIFTED. A drain is
+ * recorded before it is done. If it was not applied, it looks lifted, which costs
  * DrainAgainAfter, but no node is drained twice.
- */
-struct policy_action {
-    uint64_t id; /* ascending, unique */
-    enum policy_kind kind;
-    const char *node, *link;
-    const char *reason; /* DRAIN: as set in Slurm */
-    int64_t time;
-    uint64_t after;
-    bool unsure;        /* not recorded as done */
-    bool rate;          /* DRAIN: because of what its link carries */
-};
-
-/* Node states must be at least as new as the newest action. Audits may omit
+ *
+ * Node states must be at least as new as the newest action. Audits may omit
  * links that no FAIL and no action of ours was about. Mutes and resets are made
  * by people, so there are few.
  */
@@ -253,9 +225,9 @@ struct policy_input {
     const struct ledger_audit *tried; /* that were about a node, with any
                                          outcome: id, node, begun */
     size_t ntried;
-    const struct policy_sign *sign;
+    const struct ledger_sign *sign;
     size_t nsigns;
-    const struct policy_action *action;
+    const struct ledger_action *action; /* ids are unique */
     size_t nactions;
     const struct ledger_mute *mute;
     size_t nmutes;
@@ -276,12 +248,8 @@ struct decision {
                                              input; NULL */
     char reason[POLICY_REASON_MAX]; /* DRAIN: Slurm's Reason; else "" */
     char why[POLICY_WHY_MAX];       /* one sentence, never empty */
-    const char *cause; /* DRAIN: "confirmed" by a second audit, POLICY_RATE if
-                          that is of its rate, or by a sign: its name; else
-                          NULL */
+    enum drain_cause cause;         /* of a DRAIN; else CAUSES */
 };
-
-#define POLICY_RATE "rate"
 
 struct decisions {
     struct decision *v; /* one per node, sorted by name */
@@ -308,8 +276,6 @@ void policy_clear (struct decisions *d);
  */
 int64_t policy_retry (int64_t since, size_t n, int64_t now,
                       const struct policy_config *cfg);
-
-const char *policy_kind_name (enum policy_kind kind);
 
 /* "reports", "common_cause", ...; "" if it is free. */
 const char *policy_block_name (enum policy_block block);

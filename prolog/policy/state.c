@@ -38,8 +38,8 @@ static int compare_node_states (const void *a, const void *b)
 
 static int compare_actions (const void *va, const void *vb)
 {
-    const struct policy_action *a = *(const struct policy_action *const *)va;
-    const struct policy_action *b = *(const struct policy_action *const *)vb;
+    const struct ledger_action *a = *(const struct ledger_action *const *)va;
+    const struct ledger_action *b = *(const struct ledger_action *const *)vb;
     int order = strcmp (a->node, b->node);
 
     return order ? order : util_compare (a->id, b->id);
@@ -50,7 +50,7 @@ static void make_nodes (struct site_state *s)
     const struct policy_input *in = s->in;
     struct track *track = s->evidence.track;
     struct track *tracks_end = track + s->evidence.ntracks;
-    const struct policy_action **action, **actions_end;
+    const struct ledger_action **action, **actions_end;
 
     s->node = xarray (in->nnodes, sizeof (*s->node));
     s->nnodes = in->nnodes;
@@ -150,7 +150,7 @@ static void judge_tracks (struct site_state *s)
         for (size_t k = 0; k < w->nactions; k++)
             if (w->action[k]->kind == POLICY_RESUME
                 || w->action[k]->kind == POLICY_LIFTED)
-                ended = larger (ended, w->action[k]->after);
+                ended = larger (ended, (uint64_t)w->action[k]->after);
         for (size_t k = 0; k < w->ntracks; k++)
             w->track[k].from = ended + 1;
     }
@@ -259,7 +259,7 @@ static void make_broad (struct site_state *s)
 
     for (size_t i = 0; i < in->nactions; i++)
         if (in->action[i].kind == POLICY_DRAIN
-            && within_span (in->action[i].time, DAY_S, in->now))
+            && within_span (in->action[i].intended, DAY_S, in->now))
             add_broad (s, in->action[i].node);
     for (size_t i = 0; i < e->ntracks; i++)
         if (counts_as_broad (s, &e->track[i]))
@@ -285,8 +285,7 @@ static bool is_short (const struct site_state *s, size_t unavailable)
 
 static void count_drained_nodes (struct site_state *s)
 {
-    double share
-        = floor (s->cfg->max_drain_percent * (double)s->nnodes / 100);
+    double share = floor (s->cfg->max_drain_percent * (double)s->nnodes / 100);
 
     for (size_t i = 0; i < s->nnodes; i++) {
         const struct policy_node *n = s->node[i].node;

@@ -106,16 +106,9 @@ int service_audit (const struct service *s, struct ledger *ledger,
     const char *node[AUDIT_NODES_MAX];
     size_t n = nodes->count < AUDIT_NODES_MAX ? nodes->count : AUDIT_NODES_MAX;
     const struct audit audit = {
-        .site = &s->site,
-        .conf = s->conf,
-        .ledger = ledger,
-        .fabric = s->fabric,
-        .stop = s->stop,
-        .report = s->log,
-        .node = node,
-        .n = n,
-        .cause = *cause,
-        .before = before,
+        .site = &s->site, .conf = s->conf, .ledger = ledger,
+        .fabric = s->fabric, .stop = s->stop, .report = s->log, .node = node,
+        .n = n, .cause = *cause, .before = before,
     };
     struct audit_result result;
     int rc;
@@ -270,13 +263,8 @@ int duty_reports (const struct service *s, struct ledger *ledger,
 {
     struct controller_nodes nodes;
     struct reports in = {
-        .site = &s->site,
-        .ledger = ledger,
-        .fabric = s->fabric,
-        .map = s->map,
-        .node_of = s->node_of,
-        .nodes = &nodes,
-        .news = state->told.news.v,
+        .site = &s->site, .ledger = ledger, .fabric = s->fabric, .map = s->map,
+        .node_of = s->node_of, .nodes = &nodes, .news = state->told.news.v,
         .nnews = state->told.news.n,
     };
     int64_t changes;
@@ -345,8 +333,7 @@ static int prune_before (const struct service *s, struct ledger *ledger,
 int duty_settle (const struct service *s, struct ledger *ledger,
                  struct service_state *state, struct error *err)
 {
-    const struct site_baseline site = { ledger, s->fabric,
-                                        s->site.baseline };
+    const struct site_baseline site = { ledger, s->fabric, s->site.baseline };
     char *said;
     int n = site_baseline_settle (&site, clock_date (), s->site.fail_ns, &said,
                                   err);

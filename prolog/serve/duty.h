@@ -212,8 +212,7 @@ int64_t *service_ages (const struct service *s, struct ledger *ledger,
                        int64_t now, struct error *err);
 
 /* Keep what the policy decided, for duty_notify and duty_metrics. */
-void notify_decisions (struct service_state *state,
-                       const struct decisions *d);
+void notify_decisions (struct service_state *state, const struct decisions *d);
 
 /* Learn which cables audits can measure: those of the paths between the nodes
  * of AuditPartition. service_reach takes the nodes, sorted.

@@ -573,31 +573,25 @@ static int put_audits (const struct metrics *m, struct error *err)
 
 static int put_drains (const struct metrics *m, struct error *err)
 {
-    static const char *const causes[]
-        = { "confirmed", POLICY_RATE, "counter", "width", "speed" };
-    enum { CAUSES = sizeof (causes) / sizeof (causes[0]) };
-    size_t n[CAUSES] = { 0 }, resumes = 0;
+    size_t n[CAUSES + 1] = { 0 }, resumes = 0;
+    const char *cause[CAUSES];
     struct ledger_rows rows;
-    int rc
-        = ledger_list (m->ledger, LEDGER_ACTIONS, INT64_MAX, 0, &rows, err);
+    int rc = ledger_list (m->ledger, LEDGER_ACTIONS, INT64_MAX, 0, &rows, err);
 
-    for (size_t i = 0; i < rows.n; i++) {
-        const struct ledger_action *v = &rows.action[i];
-
-        if (v->done < 0)
-            continue;
-        resumes += !strcmp (v->kind, policy_kind_name (POLICY_RESUME));
-        for (size_t k = 0; k < CAUSES; k++)
-            n[k] += !strcmp (v->kind, policy_kind_name (POLICY_DRAIN))
-                    && v->cause && !strcmp (v->cause, causes[k]);
-    }
+    for (size_t i = 0; i < rows.n; i++)
+        if (rows.action[i].done >= 0) {
+            resumes += rows.action[i].kind == POLICY_RESUME;
+            n[rows.action[i].cause] += rows.action[i].kind == POLICY_DRAIN;
+        }
     ledger_clear (&rows);
     if (rc < 0)
         return -1;
+    for (int i = 0; i < CAUSES; i++)
+        cause[i] = drain_cause_name ((enum drain_cause)i);
     write_counts (m, "pmm_drains_total", "counter",
                   "Nodes that were drained; confirmed: by a second audit, rate: "
                   "likewise, of what its link carries; else by this sign.",
-                  "cause", causes, n, CAUSES);
+                  "cause", cause, n, CAUSES);
     write_metric_header (m, "pmm_resumes_total", "counter",
                          "Nodes that were resumed.");
     fprintf (m->fp, "pmm_resumes_total %zu\n", resumes);

@@ -84,8 +84,7 @@ static void put_notice (struct notices *list, enum words_event event,
         .event = event_words[event].name,
         .words = pool_strdup (list->pool, next ? all : words),
         .node = pool_strdup (list->pool, node),
-        .link = pool_strdup (list->pool, link),
-        .audit = audit,
+        .link = pool_strdup (list->pool, link), .audit = audit,
     };
 }
 
@@ -133,8 +132,7 @@ int service_astray (struct ledger *ledger, const char *node, int64_t audit,
         put_notice (&list, EVENT_TROUBLE, words, node, NULL, audit);
         add_notice_key (&list, "astray:%s", node);
     }
-    rc = ledger_notices (ledger, clock_date (), "astray:", list.v, list.n,
-                         err);
+    rc = ledger_notices (ledger, clock_date (), "astray:", list.v, list.n, err);
     notices_clear (&list);
     return rc < 0 ? -1 : 0;
 }
@@ -173,8 +171,7 @@ static bool same_notices (const struct notices *a, const struct notices *b)
     return i == a->n && i == b->n;
 }
 
-void notify_decisions (struct service_state *state,
-                       const struct decisions *d)
+void notify_decisions (struct service_state *state, const struct decisions *d)
 {
     bool said[POLICY_BLOCKS] = { false };
     struct told *told = &state->told;
@@ -215,28 +212,25 @@ void notify_decisions (struct service_state *state,
 static int list_actions (const struct notice_source *of, struct notices *list,
                          struct error *err)
 {
-    static const enum policy_kind kinds[] = { POLICY_DRAIN, POLICY_RESUME };
     struct ledger_rows rows;
     int rc = ledger_list (of->ledger, LEDGER_ACTIONS, ACTIONS, 0, &rows, err);
     char words[WORDS];
 
-    for (size_t i = rows.n; i-- > 0;)
-        for (size_t k = 0; k < 2; k++) {
-            const struct ledger_action *v = &rows.action[i];
-            const char *kind = policy_kind_name (kinds[k]);
-            bool drain = kinds[k] == POLICY_DRAIN;
-            const char *why = drain ? v->reason : v->why;
-            size_t ours = strlen (CONTROLLER_OURS);
+    for (size_t i = rows.n; i-- > 0;) {
+        const struct ledger_action *v = &rows.action[i];
+        bool drain = v->kind == POLICY_DRAIN;
+        const char *why = drain ? v->reason : v->why;
+        size_t ours = strlen (CONTROLLER_OURS);
 
-            if (v->done <= of->now - DAY_S || strcmp (v->kind, kind))
-                continue;
-            snprintf (words, sizeof (words), "%s was %s: %s", v->node,
-                      drain ? "drained" : "resumed",
-                      why + (strncmp (why, CONTROLLER_OURS, ours) ? 0 : ours));
-            put_notice (list, drain ? EVENT_DRAIN : EVENT_RESUME, words,
-                        v->node, v->link, v->after);
-            add_notice_key (list, "action:%" PRId64, v->id);
-        }
+        if (v->done <= of->now - DAY_S || (!drain && v->kind != POLICY_RESUME))
+            continue;
+        snprintf (words, sizeof (words), "%s was %s: %s", v->node,
+                  drain ? "drained" : "resumed",
+                  why + (strncmp (why, CONTROLLER_OURS, ours) ? 0 : ours));
+        put_notice (list, drain ? EVENT_DRAIN : EVENT_RESUME, words, v->node,
+                    v->link, v->after);
+        add_notice_key (list, "action:%" PRId64, v->id);
+    }
     ledger_clear (&rows);
     return rc;
 }
@@ -285,8 +279,7 @@ static int find_fails (const struct service *s, struct ledger *ledger,
         return 0;
     oldest = audits->audit[end - 1].id;
     if ((rc = ledger_found (ledger, oldest, row->link, &found, err)) == 0)
-        rc = ledger_link_audits (ledger, oldest, row->link, "", &crossed,
-                                 err);
+        rc = ledger_link_audits (ledger, oldest, row->link, "", &crossed, err);
     for (size_t i = 0; rc == 0 && i < end; i++) {
         const struct ledger_audit *a = &audits->audit[i];
         const struct ledger_seen *seen = seen_by (&found, a->id);
@@ -411,8 +404,7 @@ int service_cables (const struct service *s, struct ledger *ledger, bool all,
         finding = row->finding;
         if (r.id != row->audit) {
             ledger_result_clear (&r);
-            rc = ledger_result (ledger, row->audit, s->fabric, false, &r,
-                                err);
+            rc = ledger_result (ledger, row->audit, s->fabric, false, &r, err);
         }
         last = false;
         x = rc == 0 && finding >= 0 && (size_t)finding < r.verdict->nfindings
@@ -609,11 +601,8 @@ static void run_program (struct telling *t, char how[WORDS])
     char *argv[] = { t->path, t->event, t->words, NULL };
     struct program_words env = { 0 };
     struct program program = {
-        .argv = argv,
-        .input = t->json,
-        .deadline_ms = clock_ms () + PROGRAM_MS,
-        .take = take_output,
-        .arg = t,
+        .argv = argv, .input = t->json, .deadline_ms = clock_ms () + PROGRAM_MS,
+        .take = take_output, .arg = t,
     };
     int status;
 
@@ -688,9 +677,7 @@ static int start_notify_program (const struct service *s, struct told *told,
                                  struct error *err)
 {
     struct telling t = {
-        .id = v->id,
-        .path = s->site.notify_program,
-        .event = (char *)v->event,
+        .id = v->id, .path = s->site.notify_program, .event = (char *)v->event,
     };
     json_t *json;
 

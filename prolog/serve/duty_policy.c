@@ -172,11 +172,8 @@ static int confirm_wish (const struct service *s, struct ledger *ledger,
     struct hostlist nodes = { .name = name, .count = 1 };
     struct hostlist former = { 0 };
     const struct partners_wish wish = {
-        .node = w->node,
-        .idle = idle,
-        .former = &former,
-        .suspects = &w->suspects,
-        .turn = (uint64_t)now / RETRY_S,
+        .node = w->node, .idle = idle, .former = &former,
+        .suspects = &w->suspects, .turn = (uint64_t)now / RETRY_S,
     };
     const char *before, *alike = NULL;
     struct ledger_rows rows;

@@ -51,8 +51,7 @@ static int audit_it (const struct service *s, struct ledger *ledger,
 {
     const struct ledger_cause why = {
         .why = go->cause == QUEUE_CHECK ? LEDGER_CHECK : LEDGER_JOB,
-        .job = e->job,
-        .uid = (int64_t)e->uid,
+        .job = e->job, .uid = (int64_t)e->uid,
     };
     int64_t id;
     int rc;
@@ -197,13 +196,10 @@ static int decide_queue (const struct service *s, struct ledger *ledger,
                          int64_t now, struct error *err)
 {
     struct ledger_rows list;
-    int listed
-        = ledger_list (ledger, LEDGER_AUDITS, AUDITS_MAX, 0, &list, err);
+    int listed = ledger_list (ledger, LEDGER_AUDITS, AUDITS_MAX, 0, &list, err);
     struct queue_input in = { .now = now,
-                              .site = &s->site,
-                              .spool = ended,
-                              .audit = list.audit,
-                              .naudits = list.n,
+                              .site = &s->site, .spool = ended,
+                              .audit = list.audit, .naudits = list.n,
                               .idle = idle };
     static char full[QUEUE_WHY_MAX]; /* why jobs wait, as last logged; "": none
                                         does */

@@ -165,10 +165,8 @@ int duty_sweep (const struct service *s, struct ledger *ledger,
     static int64_t searched; /* when it last searched for unresolved links */
     int64_t now = clock_date ();
     struct sweep_input in = {
-        .now = now,
-        .every_s = s->site.audit_every_ms / 1000,
-        .hosts = SWEEP_HOSTS,
-        .seed = (uint64_t)now,
+        .now = now, .every_s = s->site.audit_every_ms / 1000,
+        .hosts = SWEEP_HOSTS, .seed = (uint64_t)now,
     };
     int64_t *measured = NULL;
     double *unknown = NULL;

@@ -28,8 +28,7 @@ static int compare_queue_host (const void *key, const void *host)
 }
 
 /* True if all of `part` are in `whole`. */
-static bool contains (const struct hostlist *whole,
-                      const struct hostlist *part)
+static bool contains (const struct hostlist *whole, const struct hostlist *part)
 {
     if (part->count > whole->count)
         return false;

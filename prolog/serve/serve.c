@@ -285,8 +285,7 @@ static int64_t next_due (const struct duty_state state[DUTIES])
  * due within SETTLE_MS anyway, or waits after a failure, the spool is not
  * polled.
  */
-static void wait_for (const struct service *s,
-                      struct duty_state state[DUTIES])
+static void wait_for (const struct service *s, struct duty_state state[DUTIES])
 {
     int64_t now = clock_ms ();
     int64_t next = next_due (state);

@@ -109,8 +109,7 @@ static int connect_database (struct database *db, struct error *err)
     if (slurmapi_start (err) < 0)
         return -1;
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
-        return error_world (err, "slurmctld: %s",
-                            slurm_strerror (errno));
+        return error_world (err, "slurmctld: %s", slurm_strerror (errno));
     type = conf->accounting_storage_type;
     db->none = !type || strcmp (type, "accounting_storage/slurmdbd") != 0;
     if (db->none)
@@ -125,8 +124,7 @@ static int connect_database (struct database *db, struct error *err)
 #define ALL_RECORDS                                                           \
     (JOBCOND_FLAG_DUP | JOBCOND_FLAG_NO_TRUNC | JOBCOND_FLAG_NO_STEP)
 
-static slurmdb_job_cond_t *condition (const struct database *db,
-                                      uint32_t flags)
+static slurmdb_job_cond_t *condition (const struct database *db, uint32_t flags)
 {
     slurmdb_job_cond_t *cond = xcalloc (1, sizeof (*cond));
 
@@ -341,8 +339,7 @@ static int tell_jobs (const void *arg, void *answer, struct error *err)
             && (may_be_ours (rec->admin_comment)
                 || may_be_ours (rec->derived_es)))
             jobs->v[jobs->n++] = (struct accounting_job){
-                .job = rec->jobid,
-                .end = rec->end,
+                .job = rec->jobid, .end = rec->end,
                 .admin_comment = child_text (rec->admin_comment),
                 .comment = child_text (rec->derived_es),
             };

@@ -132,10 +132,8 @@ void *child_call (child_f fn, const void *arg, size_t size, int timeout_ms,
 {
     struct call call = { .fn = fn, .arg = arg, .size = size };
     const struct program program = {
-        .run = run_child_call,
-        .deadline_ms = clock_ms () + timeout_ms,
-        .take = read_child_output,
-        .arg = &call,
+        .run = run_child_call, .deadline_ms = clock_ms () + timeout_ms,
+        .take = read_child_output, .arg = &call,
     };
     enum program_end end;
     int status, rc;

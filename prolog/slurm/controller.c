@@ -286,18 +286,15 @@ static int tell_job (const struct request *rq, void *answer, struct error *err)
         return 0;
     state = job->job_state & JOB_STATE_BASE;
     *to = (struct controller_job){
-        .id = job->slurmapi_job_id,
-        .uid = job->user_id,
+        .id = job->slurmapi_job_id, .uid = job->user_id,
         .state = state == JOB_PENDING                       ? "pending"
                  : state == JOB_SUSPENDED                   ? "suspended"
                  : state > JOB_SUSPENDED
                          || job->job_state & JOB_COMPLETING ? "ended"
                  : job->job_state & JOB_CONFIGURING         ? "starting"
                                                             : "running",
-        .count = job->num_nodes,
-        .nodes = child_text (job->nodes),
-        .comment = child_text (job->comment),
-        .het = job->het_job_id != 0,
+        .count = job->num_nodes, .nodes = child_text (job->nodes),
+        .comment = child_text (job->comment), .het = job->het_job_id != 0,
     };
     controller_user_name (to->user, job->user_id);
     return 0;
@@ -390,12 +387,9 @@ static int tell_partition (const struct request *rq, void *answer,
     if (!part)
         return 0;
     *to = (struct controller_partition){
-        .exists = true,
-        .up = part->state_up == PARTITION_UP,
-        .open = !(part->flags & PART_FLAG_ROOT_ONLY),
-        .minutes = part->max_time,
-        .inside = start_names (rq),
-        .outside = start_names (rq),
+        .exists = true, .up = part->state_up == PARTITION_UP,
+        .open = !(part->flags & PART_FLAG_ROOT_ONLY), .minutes = part->max_time,
+        .inside = start_names (rq), .outside = start_names (rq),
     };
     members = xcheck (slurm_hostlist_create (part->nodes));
     for (uint32_t i = 0; i < rq->nodes->record_count; i++) {
@@ -507,8 +501,7 @@ static int change (const char *node, const char *reason, bool resume,
                    struct error *err)
 {
     if (!text_is_hostname (node) || !*reason)
-        return error_input (err, "node '%s' or its Reason is not valid",
-                            node);
+        return error_input (err, "node '%s' or its Reason is not valid", node);
     return ask_number (&(const struct request){ .run = change_node,
                                                 .size = sizeof (int),
                                                 .arg = node, .reason = reason,
@@ -520,8 +513,7 @@ int controller_drain (const char *node, const char *reason, struct error *err)
     return change (node, reason, false, err);
 }
 
-int controller_resume (const char *node, const char *reason,
-                       struct error *err)
+int controller_resume (const char *node, const char *reason, struct error *err)
 {
     return change (node, reason, true, err);
 }
@@ -567,8 +559,7 @@ int controller_cancel (const char *job_name, struct error *err)
     return ask_number (REQUEST (int, cancel_jobs, 0, job_name), err);
 }
 
-int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
-                     struct error *err)
+int controller_user (uid_t *uid, char name[CONTROLLER_NAME], struct error *err)
 {
     struct slurm_user *user = ask_slurmctld (
         REQUEST (struct slurm_user, tell_user, NEEDS_CONF, NULL), err);

@@ -71,15 +71,13 @@ void controller_state (struct policy_node *node, uint32_t node_state);
 /* Drain a node. `reason` must not be empty. Return 1; 0 if it is drained
  * already, and nothing was done.
  */
-int controller_drain (const char *node, const char *reason,
-                      struct error *err);
+int controller_drain (const char *node, const char *reason, struct error *err);
 
 /* Resume a node that is drained and not down, and whose Reason is exactly
  * `reason` and was set by our user. Return 1; 0 if this does not hold, and
  * nothing was done.
  */
-int controller_resume (const char *node, const char *reason,
-                       struct error *err);
+int controller_resume (const char *node, const char *reason, struct error *err);
 
 /* The nodes of a partition (NULL: the default one) that are idle and in no other
  * state, sorted as hostlist_has needs it; hostlist_clear frees them. A partition
@@ -121,8 +119,7 @@ int controller_cancel (const char *job_name, struct error *err);
 int controller_drained (struct hostlist *hl, struct error *err);
 
 /* Get SlurmUser. */
-int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
-                     struct error *err);
+int controller_user (uid_t *uid, char name[CONTROLLER_NAME], struct error *err);
 
 /* The configuration of slurmctld, as `scontrol show config` prints it. */
 struct controller_conf *controller_conf (struct error *err);

@@ -321,7 +321,7 @@ static void step_sign (struct season *s, words v)
 {
     ledger_sign_add (s->ledger, atol (v[3]),
                      fabric->link[link_of (v[1])].id, v[4] ? v[4] : v[1],
-                     "width",
+                     SIGN_WIDTH,
                      NOW + atol (v[2]), &err);
 }
 
@@ -530,9 +530,11 @@ static const char *recorded (struct season *s)
     ledger_list (s->ledger, LEDGER_ACTIONS, INT32_MAX, 0, &rows, &err);
     for (size_t i = rows.n; i-- > 0;) {
         size_t len = strlen (buf);
+        enum policy_kind kind = rows.action[i].kind;
 
         snprintf (buf + len, sizeof (buf) - len, "%s%s%s", len ? " " : "",
-                  rows.action[i].kind, rows.action[i].done < 0 ? "?" : "");
+                  kind < POLICY_KINDS ? policy_kind_name (kind) : "odd",
+                  rows.action[i].done < 0 ? "?" : "");
     }
     ledger_clear (&rows);
     return buf;

@@ -70,7 +70,7 @@ static bool settle (void)
     return false;
 }
 
-static int64_t act (const char *node, const char *kind, bool done)
+static int64_t act (const char *node, enum policy_kind kind, bool done)
 {
     const struct ledger_action action = {
         .node = node, .kind = kind, .link = "0002c90000000010/1",
@@ -108,9 +108,9 @@ static void test_events (void)
             && count ("digest|the last 7 days: 0 audits, drained 0, resumed 0, "
                       "would have drained 0; 0 cables to look at|") == 1,
         "a digest comes first: %s", err.text);
-    act ("h0001", "drain", true);
-    act ("h0002", "drain", false);
-    act ("h0003", "left", true);
+    act ("h0001", POLICY_DRAIN, true);
+    act ("h0002", POLICY_DRAIN, false);
+    act ("h0003", POLICY_LEFT, true);
     ok (settle () && count ("drain|h0001 was drained: its cable is slow|") == 1
             && count ("\n") == 2,
         "a drain that is done is told");
@@ -123,7 +123,7 @@ static void test_events (void)
                 == 2
             && count ("PMM_SECRET") == 0 && count ("|fds 0 1 2 3|") == 2,
         "... with an environment and files of its own");
-    act ("h0001", "resume", true);
+    act ("h0001", POLICY_RESUME, true);
     ok (settle () && settle () && count ("resume|h0001 was resumed: clean") == 1
             && count ("\n") == 3,
         "so is a resume, each once");
@@ -295,7 +295,7 @@ static void test_programs (void)
         free (text);
         service.site.notify_program = xasprintf ("%s/program2", dir);
         service.log = fopen ("log", "w");
-        act ("h0004", "drain", true);
+        act ("h0004", POLICY_DRAIN, true);
         err.text[0] = '\0';
         well = settle ();
         fclose (service.log);
@@ -323,8 +323,8 @@ static void test_hang (void)
 
     write_file ("hang", 0755, "#!/bin/sh\necho $$ >pid\nexec sleep 1000\n");
     service.site.notify_program = xasprintf ("%s/hang", dir);
-    act ("h0005", "drain", true);
-    act ("h0006", "drain", true);
+    act ("h0005", POLICY_DRAIN, true);
+    act ("h0006", POLICY_DRAIN, true);
     ledger_close (ledger);
     if (fork () == 0) {
         ledger = ledger_open ("led", LEDGER_WRITE, &err);
@@ -397,7 +397,7 @@ static int tell_hostile (const char *program)
                                "$(id)`id`\303\244<!channel>@here&amp;%s"
                                " [a](http://b.c/d)";
     const struct ledger_action action = {
-        .node = node, .kind = "drain", .link = "0002c90000000010/1",
+        .node = node, .kind = POLICY_DRAIN, .link = "0002c90000000010/1",
         .reason = "-n \t\033[31mpmm", .why = "",
     };
     int64_t id = ledger_intend (ledger, time (NULL), &action,

@@ -108,10 +108,10 @@ static void step_sign (struct world *w, words v)
     char link[2 * NAME];
 
     snprintf (link, sizeof (link), "%s/1", v[1]);
-    w->sign[w->in.nsigns++] = (struct policy_sign){
+    w->sign[w->in.nsigns++] = (struct ledger_sign){
         .kind = SIGN_WIDTH, .host = word (v[1], strlen (v[1])),
         .link = word (link, strlen (link)), .time = NOW + atol (v[2]),
-        .after = strtoull (v[3], NULL, 10),
+        .audit = strtoll (v[3], NULL, 10),
     };
 }
 
@@ -146,7 +146,7 @@ static void step_did (struct world *w, words v)
     for (enum policy_kind k = POLICY_NONE; k <= POLICY_LIFTED; k++)
         if (!strcmp (policy_kind_name (k), v[1]))
             world_action (w, k, v[2], atol (v[3]), strtoull (v[4], NULL, 10))
-                ->rate = v[5] != NULL;
+                ->cause = v[5] ? CAUSE_RATE : CAUSES;
 }
 
 static void step_mute (struct world *w, words v)
@@ -971,10 +971,10 @@ static void test_cases (void)
                             : d.nremarks == 0,
             "%s: remark: %s", cases[i].what, d.nremarks ? d.remark[0] : "none");
         ok ((h1->kind == POLICY_DRAIN) == !strncmp (h1->reason, "pmm: ", 5)
-                && (h1->kind == POLICY_DRAIN) == (h1->cause != NULL)
-                && (!h1->cause
-                    || (!strcmp (h1->cause, "confirmed")
-                        || !strcmp (h1->cause, POLICY_RATE))
+                && (h1->kind == POLICY_DRAIN) == (h1->cause != CAUSES)
+                && (h1->cause == CAUSES
+                    || (h1->cause == CAUSE_CONFIRMED
+                        || h1->cause == CAUSE_RATE)
                            == (strstr (h1->why, "FAIL in audits") != NULL)),
             "a drain, and nothing else, has a Reason and a cause");
         policy_clear (&d);

@@ -227,12 +227,12 @@ static void test_metrics (void)
         { "pmm_port_state", "hca=\"h0004 mlx5_0\"", "2" },
     };
     static const struct ledger_action drain[] = {
-        { .node = "h0001", .kind = "drain", .reason = "",
-          .why = "twice", .cause = "confirmed" },
-        { .node = "h0002", .kind = "drain", .reason = "",
-          .why = "once", .cause = "counter" },
-        { .node = "h0003", .kind = "drain", .reason = "", .why = "not done",
-          .cause = "confirmed" },
+        { .node = "h0001", .kind = POLICY_DRAIN, .reason = "",
+          .why = "twice", .cause = CAUSE_CONFIRMED },
+        { .node = "h0002", .kind = POLICY_DRAIN, .reason = "",
+          .why = "once", .cause = CAUSE_COUNTER },
+        { .node = "h0003", .kind = POLICY_DRAIN, .reason = "", .why = "not done",
+          .cause = CAUSE_CONFIRMED },
     };
     const struct fabric *f = service.fabric;
     char *node[] = { "h0001", "h0002" };
@@ -258,8 +258,7 @@ static void test_metrics (void)
             && ledger_prune (ledger, 0, 2, &done, &err) == 0
             && done.audits == 6,
         "old audits are deleted: %s", err.text);
-    free (f->node[leaf].desc);
-    service.fabric->node[leaf].desc = strdup ("a \"\\}\n# 1");
+    service.fabric->node[leaf].desc = (char *)("a \"\\}\n# 1");
     service.fabric->node[leaf].spread.hashed = 1;
     service.fabric->port[f->endpoint[3].port].state = PORT_INIT;
     state.decided = true;

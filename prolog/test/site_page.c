@@ -180,7 +180,7 @@ static void fill (void)
         SAID ("slower than others of its class"),
     };
     static const struct ledger_action drain = {
-        .node = "h0006", .kind = "drain", .reason = "pmm: host end h0006",
+        .node = "h0006", .kind = POLICY_DRAIN, .reason = "pmm: host end h0006",
         .why = "host end FAIL in audits 20 and 21, 80 min apart",
     };
     char nonce[LEDGER_NONCE_BYTES];

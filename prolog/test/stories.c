@@ -23,7 +23,7 @@ static void carry_out (struct world *w, const struct decision *d,
                        uint64_t after)
 {
     struct policy_node *n = world_node (w, d->node);
-    struct policy_action *a;
+    struct ledger_action *a;
 
     if (d->kind < POLICY_DRAIN)
         return;
@@ -468,9 +468,9 @@ static struct world *random_world (struct rng *rng)
     for (size_t i = rng_below (rng, 3); i-- > 0;) {
         const char *link = random_link (rng);
 
-        w->sign[w->in.nsigns++] = (struct policy_sign){
+        w->sign[w->in.nsigns++] = (struct ledger_sign){
             .link = link, .host = word (link, strcspn (link, "/")),
-            .time = NOW + random_time (rng), .after = 10 * rng_below (rng, 10),
+            .time = NOW + random_time (rng), .audit = 10 * (int64_t)rng_below (rng, 10),
         };
     }
     for (size_t i = rng_below (rng, 3); i-- > 0;) {

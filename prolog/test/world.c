@@ -131,19 +131,20 @@ void world_find (struct world *w, struct policy_finding f,
     w->finding[a - w->audit][k] = f;
 }
 
-struct policy_action *world_action (struct world *w,
+struct ledger_action *world_action (struct world *w,
                                            enum policy_kind kind,
                                            const char *node, int64_t time,
                                            uint64_t after)
 {
-    struct policy_action *a = &w->action[w->in.nactions++];
+    struct ledger_action *a = &w->action[w->in.nactions++];
     char link[2 * NAME];
 
     snprintf (link, sizeof (link), "%s/1", node);
-    *a = (struct policy_action){
-        .id = w->in.nactions, .kind = kind, .node = word (node, strlen (node)),
+    *a = (struct ledger_action){
+        .id = (int64_t)w->in.nactions, .kind = kind, .done = NOW, .cause = CAUSES,
+        .node = word (node, strlen (node)),
         .link = word (link, strlen (link)), .reason = REASON,
-        .time = NOW + time, .after = after,
+        .intended = NOW + time, .after = (int64_t)after,
     };
     return a;
 }

@@ -31,8 +31,8 @@ struct world {
     struct policy_finding finding[AUDITS][FINDINGS];
     struct policy_suspect suspect[AUDITS][FINDINGS][SUSPECTS];
     struct ledger_audit tried[THINGS];
-    struct policy_sign sign[THINGS];
-    struct policy_action action[THINGS];
+    struct ledger_sign sign[THINGS];
+    struct ledger_action action[THINGS];
     struct ledger_mute mute[THINGS];
     struct ledger_rebase reset[THINGS];
     char name[NODES][NAME];
@@ -69,7 +69,7 @@ extern const struct policy_finding found_fail, found_clean, found_unknown,
     found_switch;
 
 /* For the first link of the node. */
-struct policy_action *world_action (struct world *w, enum policy_kind kind,
+struct ledger_action *world_action (struct world *w, enum policy_kind kind,
                                     const char *node, int64_t time,
                                     uint64_t after);
 

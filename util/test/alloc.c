@@ -9,6 +9,12 @@
 #include <unistd.h>
 
 #include "tests/tap.h"
+#include "util/pool.h"
+
+static void count_end (void *guest)
+{
+    ++*(int *)guest;
+}
 
 /* Ask for more than there is, in a child. Return its exit status; what it wrote
  * is in said.
@@ -39,7 +45,9 @@ static int exhaust (char *said, size_t size)
 
 int main (void)
 {
+    struct pool *p = pool_create ();
     char said[128];
+    int ended = 0;
     int *v = xcalloc (3, sizeof (*v));
     char *text;
 
@@ -54,6 +62,12 @@ int main (void)
     text = xasprintf ("%d %s", 3, "links");
     ok (!strcmp (text, "3 links"), "xasprintf formats");
     free (text);
+    ok (!strcmp (pool_printf (p, "%d %s", 3, "links"), "3 links"),
+        "so does pool_printf");
+    ok (pool_keep (p, &ended, count_end) == &ended && ended == 0,
+        "a pool keeps what was made elsewhere");
+    pool_destroy (p);
+    ok (ended == 1, "... until its own end");
 #ifdef __SANITIZE_ADDRESS__
     skip ("the address sanitizer ends a program that asks for too much");
     (void)exhaust;

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Crowds: whether a cable between switches is slow, or others use it.
+ *
+ * One flow of ours cannot tell: what others' steady flow leaves is what a slow cable
+ * carries. A crowd can: flows from several hosts to one, over the cable at the same
+ * time, each into the switch before it through another port. A switch serves these
+ * ports in turn, so k flows beside m others together have, as a share of what the
+ * cable should carry, at least
+ *
+ *     s_k = max (1 - what the others want, k / (k + m)),
+ *
+ * and a slow cable carries the same by any k. As s_1 >= 1 / (1 + m), there are at least
+ * 1 / s_1 - 1 others if it is good; that many are assumed, one at least, and one more
+ * if s_k < s_1, which a cable alone does not explain. It can carry at most
+ *
+ *     most = s_k (k + m) / k.
+ *
+ * At half rate that is .75, .67, .63 for k = 2, 3, 4; of a good cable 1 or more. Others
+ * that want d each are seen while d > 1 / (k + m): more of them, that each want less,
+ * look like a slow cable, as two with a quarter each for k = 2. A cable that lacks less
+ * than 1 / (k + 1) is not told from one that others use.
+ */
+#ifndef CORE_CROWD_H
+#define CORE_CROWD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/paths/paths.h"
+#include "core/plan/plan.h"
+#include "core/rate/carry.h"
+#include "core/samples/bursts.h"
+#include "util/error.h"
+
+enum { CROWD_FLOWS = 4 }; /* of a crowd, at most */
+
+/* The arc of a cable between switches is worth a crowd if no flow had more than this
+ * share of what was expected, times what is usual.
+ */
+#define CROWD_BELOW .75
+#define CROWD_SLOW_BELOW .8 /* the most that a slow one can carry */
+
+/* A third look: rounds of crowds for such arcs, the lowest first, as far as a few
+ * rounds have room. Behind its arc, a crowd crosses no other one that is as low, but
+ * for that of the host where it ends if every flow over the arc ended there. In a round
+ * no host is in two crowds, and crowds share no arc; in its own, one host has all flows,
+ * which no other plan has. The method is "throughput"; there are no targets. NULL with
+ * err.
+ */
+struct plan *crowd_make (struct pathset *ps, const struct bursts *b,
+                         uint64_t seed, struct error *err);
+
+/* Mark the flows of crowds: one of their ends has another flow in the round. */
+void crowd_find_flows (const struct bursts *b, const struct pathset *ps,
+                       bool *crowd);
+
+/* What is known of an arc: shares of what it should carry. */
+struct crowd {
+    double one;      /* the most of flows through one port; 0: none */
+    double together; /* of the largest crowd, */
+    uint32_t inputs; /* which came through so many; 0: there was none */
+};
+
+/* Of each arc of the network, in an array that the caller frees: of flows with these
+ * rates, NAN: not measured, where they should have fair[], and an arc arc_bits[].
+ * Rounds that asked for less of an arc do not count.
+ */
+struct crowd *crowd_arcs (const struct network *net, const struct flows *flows,
+                          const double *rate, const double *fair,
+                          const double *arc_bits);
+
+/* The most that the arc can carry, as above; HUGE_VAL: not known. `error` is that of
+ * a share.
+ */
+double crowd_most (const struct crowd *c, double error);
+
+/* Whether a crowd got more than one flow, beyond errors: others use the arc. */
+bool crowd_others (const struct crowd *c, double error);
+
+#endif /* CORE_CROWD_H */
