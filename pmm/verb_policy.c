@@ -62,8 +62,8 @@ static json_t *signs_json (const struct policy_input *in, const char *node)
 {
     json_t *list = xcheck (json_array ());
 
-    for (size_t i = 0; i < in->nsigns; i++) {
-        const struct ledger_sign *s = &in->sign[i];
+    for (size_t i = 0; i < in->signs.n; i++) {
+        const struct ledger_sign *s = &in->signs.sign[i];
 
         if (!strcmp (s->host, node))
             json_add (list, json_pack ("{s:I, s:I, s:s, s:s}", "audit",
@@ -78,8 +78,8 @@ static json_t *actions_json (const struct policy_input *in, const char *node)
 {
     json_t *list = xcheck (json_array ());
 
-    for (size_t i = 0; i < in->nactions; i++) {
-        const struct ledger_action *a = &in->action[i];
+    for (size_t i = 0; i < in->actions.n; i++) {
+        const struct ledger_action *a = &in->actions.action[i];
 
         if (!strcmp (a->node, node))
             json_add (list, json_pack ("{s:s, s:I, s:I, s:s?, s:s?}", "action",

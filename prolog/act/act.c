@@ -190,10 +190,10 @@ static int apply_in_slurm (struct policy_round *r, const struct decision *d)
     }
     if (d->kind != POLICY_RESUME)
         return rc;
-    for (size_t i = 0; i < in->nactions; i++)
-        if (in->action[i].kind == POLICY_DRAIN
-            && !strcmp (in->action[i].node, d->node))
-            reason = in->action[i].reason;
+    for (size_t i = 0; i < in->actions.n; i++)
+        if (in->actions.action[i].kind == POLICY_DRAIN
+            && !strcmp (in->actions.action[i].node, d->node))
+            reason = in->actions.action[i].reason;
     if ((rc = controller_resume (d->node, reason, r->err)) == 1) {
         report_policy_line (r, POLICY_RESUME, "%s: resumed", d->node);
         r->report->resumed++;
@@ -243,9 +243,9 @@ int act_round (struct act_report *report, const struct site *site,
              : 0;
     if (rc == 0 && !d->stopped) {
         /* intended actions whose outcome is known */
-        for (size_t i = 0; rc == 0 && i < in->nactions; i++)
-            if (in->action[i].done < 0)
-                rc = ledger_done (ledger, now, in->action[i].id, err);
+        for (size_t i = 0; rc == 0 && i < in->actions.n; i++)
+            if (in->actions.action[i].done < 0)
+                rc = ledger_done (ledger, now, in->actions.action[i].id, err);
         for (size_t k = 0; k < sizeof (order) / sizeof (order[0]); k++)
             for (size_t i = 0; rc >= 0 && i < d->n; i++)
                 if (d->v[i].kind == order[k]

@@ -97,8 +97,8 @@ static void list_ledger_rows (struct facts_reading *r, enum ledger_kind kind,
 /* The oldest first. */
 static void read_actions (struct facts_reading *r)
 {
-    struct ledger_rows *rows = &r->facts->actions;
-    struct policy_input *in = &r->facts->input;
+    struct ledger_rows *rows = &r->facts->input.actions;
+    size_t all;
 
     list_ledger_rows (r, LEDGER_ACTIONS, INT64_MAX, rows);
     for (size_t i = 0; i < rows->n / 2; i++) {
@@ -108,11 +108,12 @@ static void read_actions (struct facts_reading *r)
         rows->action[i] = *other;
         *other = newer;
     }
-    in->action = rows->action;
-    for (size_t i = 0; i < rows->n; i++)
+    all = rows->n;
+    rows->n = 0;
+    for (size_t i = 0; i < all; i++)
         if (rows->action[i].kind >= POLICY_DRAIN
             && rows->action[i].kind < POLICY_KINDS)
-            rows->action[in->nactions++] = rows->action[i];
+            rows->action[rows->n++] = rows->action[i];
         else
             report_unknown_row (r, "action", rows->action[i].id);
 }
@@ -154,7 +155,7 @@ static bool is_drain_maybe_active (const struct policy_input *in,
                                    const struct ledger_action *drain)
 {
     for (const struct ledger_action *a = drain + 1;
-         a < in->action + in->nactions; a++)
+         a < in->actions.action + in->actions.n; a++)
         if (!strcmp (drain->node, a->node)
             && !(a->kind == POLICY_RESUME && a->done < 0))
             return false;
@@ -168,8 +169,8 @@ static void add_drained (struct facts_reading *r)
     const struct policy_input *in = &r->facts->input;
     const struct fabric *f = r->fabric;
 
-    for (size_t i = 0; i < in->nactions; i++) {
-        const struct ledger_action *a = &in->action[i];
+    for (size_t i = 0; i < in->actions.n; i++) {
+        const struct ledger_action *a = &in->actions.action[i];
         int64_t from = a->after + 1;
 
         if (!is_drain_maybe_active (in, a))
@@ -407,11 +408,10 @@ static void read_fact_audits (struct facts_reading *r)
 /* Those at the link of a host that is still there. */
 static void read_signs (struct facts_reading *r)
 {
-    struct policy_input *in = &r->facts->input;
-    struct ledger_rows *rows = &r->facts->signs;
+    struct ledger_rows *rows = &r->facts->input.signs;
+    size_t n = 0;
 
     list_ledger_rows (r, LEDGER_SIGNS, r->from, rows);
-    in->sign = rows->sign;
     for (size_t i = 0; i < rows->n; i++) {
         const struct ledger_sign *v = &rows->sign[i];
         uint32_t link = fabric_find_link (r->fabric, v->link);
@@ -420,8 +420,9 @@ static void read_signs (struct facts_reading *r)
         if (v->kind > SIGN_SPEED)
             report_unknown_row (r, "a sign of audit", v->audit);
         else if (e != FABRIC_NONE && v->host && !strcmp (v->host, r->node[e]))
-            rows->sign[in->nsigns++] = *v;
+            rows->sign[n++] = *v;
     }
+    rows->n = n;
 }
 
 /* --- reading ------------------------------------------------------------- */
@@ -471,15 +472,9 @@ static void read_facts (struct facts_reading *r, const struct nodemap *map,
         if (r->since[e] > 0 && r->nlinks <= FACTS_LINKS_MAX)
             add_link_audits (r, e);
     read_fact_audits (r);
-    list_ledger_rows (r, LEDGER_TRIES, r->oldest, &d->tried);
-    list_ledger_rows (r, LEDGER_MUTES, 0, &d->mutes);
-    list_ledger_rows (r, LEDGER_REBASES, 0, &d->resets);
-    in->tried = d->tried.audit;
-    in->ntried = d->tried.n;
-    in->mute = d->mutes.mute;
-    in->nmutes = d->mutes.n;
-    in->reset = d->resets.rebase;
-    in->nresets = d->resets.n;
+    list_ledger_rows (r, LEDGER_TRIES, r->oldest, &in->tried);
+    list_ledger_rows (r, LEDGER_MUTES, 0, &in->mutes);
+    list_ledger_rows (r, LEDGER_REBASES, 0, &in->resets);
     read_signs (r);
 }
 
@@ -512,7 +507,7 @@ static bool shows_drain (const struct policy_input *in,
     const struct ledger_action *drain = resume;
     const struct policy_node *n = in->node, *end = n + in->nnodes;
 
-    while (drain > in->action && (drain->kind != POLICY_DRAIN
+    while (drain > in->actions.action && (drain->kind != POLICY_DRAIN
                                   || strcmp (drain->node, resume->node)))
         drain--;
     while (n < end && strcmp (n->name, resume->node))
@@ -526,17 +521,17 @@ static bool shows_drain (const struct policy_input *in,
 void facts_nodes (struct facts *facts, const struct policy_node *node, size_t n)
 {
     struct policy_input *in = &facts->input;
-    struct ledger_action *kept = (struct ledger_action *)in->action;
+    struct ledger_action *kept = in->actions.action;
 
     in->node = node;
     in->nnodes = n;
-    for (size_t i = 0; i < in->nactions; i++) {
-        const struct ledger_action *a = &in->action[i];
+    for (size_t i = 0; i < in->actions.n; i++) {
+        const struct ledger_action *a = &in->actions.action[i];
 
         if (a->kind != POLICY_RESUME || a->done >= 0 || !shows_drain (in, a))
             *kept++ = *a;
     }
-    in->nactions = (size_t)(kept - in->action);
+    in->actions.n = (size_t)(kept - in->actions.action);
 }
 
 void facts_clear (struct facts *facts)
@@ -544,11 +539,11 @@ void facts_clear (struct facts *facts)
     int saved_errno = errno;
 
     pool_destroy (facts->pool);
-    ledger_clear (&facts->actions);
-    ledger_clear (&facts->signs);
-    ledger_clear (&facts->tried);
-    ledger_clear (&facts->mutes);
-    ledger_clear (&facts->resets);
+    ledger_clear (&facts->input.actions);
+    ledger_clear (&facts->input.signs);
+    ledger_clear (&facts->input.tried);
+    ledger_clear (&facts->input.mutes);
+    ledger_clear (&facts->input.resets);
     *facts = (struct facts){ 0 };
     errno = saved_errno;
 }

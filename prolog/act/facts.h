@@ -48,7 +48,6 @@ enum {
 struct facts {
     struct policy_input input; /* for the policy */
     char unreadable[sizeof (((struct error *)0)->text)];
-    struct ledger_rows actions, signs, tried, mutes, resets;
     struct pool *pool; /* all other memory */
 };
 

@@ -358,7 +358,7 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
             suspects += a->finding[k].nsuspects;
     }
     e->suspected = xarray (suspects, sizeof (*e->suspected));
-    e->event = xarray (suspects + in->nsigns, sizeof (*e->event));
+    e->event = xarray (suspects + in->signs.n, sizeof (*e->event));
     qsort (e->audit, e->naudits, sizeof (*e->audit), compare_audits);
     for (size_t i = 0; i < e->naudits; i++) {
         const struct policy_audit *a = e->audit[i];
@@ -370,8 +370,8 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
             add_link_event (e, a, &a->finding[k], common, doubt,
                             is_audit_recent (a->time, in->now, cfg), cfg);
     }
-    for (size_t i = 0; i < in->nsigns; i++) {
-        const struct ledger_sign *s = &in->sign[i];
+    for (size_t i = 0; i < in->signs.n; i++) {
+        const struct ledger_sign *s = &in->signs.sign[i];
 
         e->event[e->nevents++] = (struct link_event){
             .host = s->host, .link = s->link, .audit = (uint64_t)s->audit,

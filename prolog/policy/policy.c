@@ -75,8 +75,8 @@ static int64_t retry (const struct node_state *w, int64_t time, uint64_t audit)
     const struct site_state *s = w->site;
     size_t n = 0;
 
-    for (size_t i = 0; i < s->in->ntried; i++) {
-        const struct ledger_audit *t = &s->in->tried[i];
+    for (size_t i = 0; i < s->in->tried.n; i++) {
+        const struct ledger_audit *t = &s->in->tried.audit[i];
 
         if (t->id <= (int64_t)audit || strcmp (t->node, w->node->name))
             continue;

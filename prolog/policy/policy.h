@@ -222,17 +222,10 @@ struct policy_input {
     size_t nnodes;
     const struct policy_audit *audit;
     size_t naudits;
-    const struct ledger_audit *tried; /* that were about a node, with any
-                                         outcome: id, node, begun */
-    size_t ntried;
-    const struct ledger_sign *sign;
-    size_t nsigns;
-    const struct ledger_action *action; /* ids are unique */
-    size_t nactions;
-    const struct ledger_mute *mute;
-    size_t nmutes;
-    const struct ledger_rebase *reset; /* link NULL: all */
-    size_t nresets;
+    struct ledger_rows tried; /* audits that were about a node, with any outcome:
+                                 id, node, begun */
+    struct ledger_rows signs, actions, mutes;
+    struct ledger_rows resets; /* rebases; link NULL: all */
 };
 
 /* Texts are one line of printable ASCII. */

@@ -57,11 +57,11 @@ static void make_nodes (struct site_state *s)
     for (size_t i = 0; i < in->nnodes; i++)
         s->node[i] = (struct node_state){ .site = s, .node = &in->node[i] };
     qsort (s->node, s->nnodes, sizeof (*s->node), compare_node_states);
-    action = s->action = xarray (in->nactions, sizeof (*s->action));
-    actions_end = action + in->nactions;
-    for (size_t i = 0; i < in->nactions; i++)
-        s->action[i] = &in->action[i];
-    qsort (s->action, in->nactions, sizeof (*s->action), compare_actions);
+    action = s->action = xarray (in->actions.n, sizeof (*s->action));
+    actions_end = action + in->actions.n;
+    for (size_t i = 0; i < in->actions.n; i++)
+        s->action[i] = &in->actions.action[i];
+    qsort (s->action, in->actions.n, sizeof (*s->action), compare_actions);
     for (size_t i = 0; i < s->nnodes; i++) {
         struct node_state *w = &s->node[i];
         const char *name = w->node->name;
@@ -100,8 +100,8 @@ uint64_t state_reset (const struct site_state *s, const char *link)
 {
     uint64_t from = 0;
 
-    for (size_t i = 0; i < s->in->nresets; i++) {
-        const struct ledger_rebase *r = &s->in->reset[i];
+    for (size_t i = 0; i < s->in->resets.n; i++) {
+        const struct ledger_rebase *r = &s->in->resets.rebase[i];
 
         if (!r->link || (link && !strcmp (r->link, link)))
             from = larger (from, (uint64_t)r->after + 1);
@@ -111,8 +111,8 @@ uint64_t state_reset (const struct site_state *s, const char *link)
 
 static bool is_muted (const struct site_state *s, const struct track *t)
 {
-    for (size_t i = 0; i < s->in->nmutes; i++) {
-        const struct ledger_mute *m = &s->in->mute[i];
+    for (size_t i = 0; i < s->in->mutes.n; i++) {
+        const struct ledger_mute *m = &s->in->mutes.mute[i];
         bool link = m->link && *m->link, node = m->node && *m->node;
 
         if ((m->until == 0 || m->until > s->in->now) && (link || node)
@@ -257,10 +257,10 @@ static void make_broad (struct site_state *s)
     const struct evidence *e = &s->evidence;
     size_t counted;
 
-    for (size_t i = 0; i < in->nactions; i++)
-        if (in->action[i].kind == POLICY_DRAIN
-            && within_span (in->action[i].intended, DAY_S, in->now))
-            add_broad (s, in->action[i].node);
+    for (size_t i = 0; i < in->actions.n; i++)
+        if (in->actions.action[i].kind == POLICY_DRAIN
+            && within_span (in->actions.action[i].intended, DAY_S, in->now))
+            add_broad (s, in->actions.action[i].node);
     for (size_t i = 0; i < e->ntracks; i++)
         if (counts_as_broad (s, &e->track[i]))
             add_broad (s, e->track[i].host);

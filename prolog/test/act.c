@@ -1072,7 +1072,7 @@ static void test_tries (void)
     for (size_t i = 0; i < r.decisions.n; i++)
         if (!strcmp (r.decisions.v[i].node, "h0003"))
             d = &r.decisions.v[i];
-    ok (r.facts.input.ntried == 3 && d && d->kind == POLICY_WAIT
+    ok (r.facts.input.tried.n == 3 && d && d->kind == POLICY_WAIT
             && d->audit == 0,
         "a drained node was audited three times, long ago");
     act_report_clear (&r);

@@ -97,7 +97,7 @@ static void step_finding (struct world *w, words v)
 
 static void step_tried (struct world *w, words v)
 {
-    w->tried[w->in.ntried++] = (struct ledger_audit){
+    w->tried[w->in.tried.n++] = (struct ledger_audit){
         .node = word (v[1], strlen (v[1])), .begun = NOW + atol (v[2]),
         .id = strtoll (v[3], NULL, 10),
     };
@@ -108,7 +108,7 @@ static void step_sign (struct world *w, words v)
     char link[2 * NAME];
 
     snprintf (link, sizeof (link), "%s/1", v[1]);
-    w->sign[w->in.nsigns++] = (struct ledger_sign){
+    w->sign[w->in.signs.n++] = (struct ledger_sign){
         .kind = SIGN_WIDTH, .host = word (v[1], strlen (v[1])),
         .link = word (link, strlen (link)), .time = NOW + atol (v[2]),
         .audit = strtoll (v[3], NULL, 10),
@@ -153,7 +153,7 @@ static void step_mute (struct world *w, words v)
 {
     bool link = strchr (v[1], '/') != NULL;
 
-    w->mute[w->in.nmutes++] = (struct ledger_mute){
+    w->mute[w->in.mutes.n++] = (struct ledger_mute){
         .link = link ? word (v[1], strlen (v[1])) : NULL,
         .node = link ? NULL : word (v[1], strlen (v[1])),
         .until = v[2] ? NOW + atol (v[2]) : 0,
@@ -162,7 +162,7 @@ static void step_mute (struct world *w, words v)
 
 static void step_reset (struct world *w, words v)
 {
-    w->reset[w->in.nresets++] = (struct ledger_rebase){
+    w->reset[w->in.resets.n++] = (struct ledger_rebase){
         .link = strcmp (v[1], "all") ? word (v[1], strlen (v[1])) : NULL,
         .after = strtoll (v[2], NULL, 10),
     };

@@ -326,7 +326,7 @@ static void test_repair (void)
         if (rows[i].found)
             audit (w, rows[i].at * MINUTE, *rows[i].found, "h1");
         else
-            w->reset[w->in.nresets++]
+            w->reset[w->in.resets.n++]
                 = (struct ledger_rebase){ "h1/1", (int64_t)w->in.naudits };
         w->in.now = NOW + rows[i].at * MINUTE;
         policy_decide (&d, &w->in, &w->cfg);
@@ -468,7 +468,7 @@ static struct world *random_world (struct rng *rng)
     for (size_t i = rng_below (rng, 3); i-- > 0;) {
         const char *link = random_link (rng);
 
-        w->sign[w->in.nsigns++] = (struct ledger_sign){
+        w->sign[w->in.signs.n++] = (struct ledger_sign){
             .link = link, .host = word (link, strcspn (link, "/")),
             .time = NOW + random_time (rng), .audit = 10 * (int64_t)rng_below (rng, 10),
         };
@@ -482,10 +482,10 @@ static struct world *random_world (struct rng *rng)
             world_drained (w, host, REASON, SELF);
     }
     if (rng_below (rng, 4) == 0)
-        w->mute[w->in.nmutes++]
+        w->mute[w->in.mutes.n++]
             = (struct ledger_mute){ .link = random_link (rng) };
     for (size_t i = rng_below (rng, 2); i-- > 0;)
-        w->reset[w->in.nresets++] = (struct ledger_rebase){
+        w->reset[w->in.resets.n++] = (struct ledger_rebase){
             random_link (rng), 10 * (int64_t)rng_below (rng, 10)
         };
     if (rng_below (rng, 4) == 0)
@@ -532,9 +532,9 @@ static void change_order (struct world *w, struct rng *rng)
                  sizeof (w->finding[i][0]));
     shuffle (rng, w->audit, w->in.naudits, sizeof (w->audit[0]));
     shuffle (rng, w->node, w->in.nnodes, sizeof (w->node[0]));
-    shuffle (rng, w->sign, w->in.nsigns, sizeof (w->sign[0]));
-    shuffle (rng, w->action, w->in.nactions, sizeof (w->action[0]));
-    shuffle (rng, w->reset, w->in.nresets, sizeof (w->reset[0]));
+    shuffle (rng, w->sign, w->in.signs.n, sizeof (w->sign[0]));
+    shuffle (rng, w->action, w->in.actions.n, sizeof (w->action[0]));
+    shuffle (rng, w->reset, w->in.resets.n, sizeof (w->reset[0]));
 }
 
 static void add_user (struct world *w, struct rng *rng)
@@ -718,7 +718,7 @@ static bool is_sound (struct world *w, const struct decisions *d)
         const struct policy_node *n = world_node (w, v->node);
         bool sign = false;
 
-        for (size_t k = 0; k < w->in.nsigns; k++)
+        for (size_t k = 0; k < w->in.signs.n; k++)
             sign = sign || !strcmp (w->sign[k].host, v->node);
         if (v->kind == POLICY_DRAIN) {
             drains++;

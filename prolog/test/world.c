@@ -63,10 +63,10 @@ struct world *world_create (void)
     world_set (w, "Action", "drain");
     world_set (w, "Resume", "yes");
     w->in = (struct policy_input){
-        .now = NOW,       .self = SELF,     .node = w->node,
-        .audit = w->audit, .tried = w->tried, .sign = w->sign,
-        .action = w->action,
-        .mute = w->mute,  .reset = w->reset,
+        .now = NOW, .self = SELF, .node = w->node, .audit = w->audit,
+        .tried.audit = w->tried, .signs.sign = w->sign,
+        .actions.action = w->action, .mutes.mute = w->mute,
+        .resets.rebase = w->reset,
     };
     world_nodes (w, 100);
     return w;
@@ -136,12 +136,12 @@ struct ledger_action *world_action (struct world *w,
                                            const char *node, int64_t time,
                                            uint64_t after)
 {
-    struct ledger_action *a = &w->action[w->in.nactions++];
+    struct ledger_action *a = &w->action[w->in.actions.n++];
     char link[2 * NAME];
 
     snprintf (link, sizeof (link), "%s/1", node);
     *a = (struct ledger_action){
-        .id = (int64_t)w->in.nactions, .kind = kind, .done = NOW, .cause = CAUSES,
+        .id = (int64_t)w->in.actions.n, .kind = kind, .done = NOW, .cause = CAUSES,
         .node = word (node, strlen (node)),
         .link = word (link, strlen (link)), .reason = REASON,
         .intended = NOW + time, .after = (int64_t)after,
