@@ -256,7 +256,7 @@ static void run_job_step_check (const struct job *job, enum check_mode mode,
 static enum check check_job (struct job *job, int *sig)
 {
     enum check_mode mode = settings_mode (&job->settings, job->partition);
-    bool again = job->settings.again;
+    bool again = job->settings.check.again;
     int left = job->settings.site.timeout_ms + PROGRAM_OVERTIME_MS;
     char dir[64], record[OUTCOME_LINE];
     struct outcome o;
@@ -309,14 +309,14 @@ static enum check check_failed (const struct job *job, const char *reason)
     const struct settings *settings = &job->settings;
     struct outcome o;
 
-    if (settings->chosen && settings->mode == MODE_OFF)
+    if (settings->check.chosen && settings->check.mode == MODE_OFF)
         return CHECK_GO_ON;
     /* an earlier step of the job was checked */
     if (is_in_environment (job, &o) && o.status != OUTCOME_NONE)
-        return decide_job_start (job, &o, settings->mode);
+        return decide_job_start (job, &o, settings->check.mode);
     outcome_set (&o, OUTCOME_NONE, "%s", reason);
     write_unknown_result (job, o.text);
-    if (settings->chosen && settings->mode == MODE_REQUIRE)
+    if (settings->check.chosen && settings->check.mode == MODE_REQUIRE)
         return decide_job_start (job, &o, MODE_REQUIRE);
     not_checked (job, o.text);
     return CHECK_GO_ON;

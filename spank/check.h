@@ -25,16 +25,21 @@
 
 enum check_mode { MODE_OFF, MODE_REPORT, MODE_REQUIRE };
 
+/* What --pmm-check says. */
+struct user_check {
+    bool chosen; /* the user gave it, */
+    bool again;  /* ... even if the job was checked, */
+    bool rates;  /* ... and what its links carry, */
+    enum check_mode mode;
+};
+
 struct settings {
     struct site site;        /* pmm.conf, then the words */
     const char *const *word; /* key=value of plugstack.conf, borrowed */
     int words;
     bool asked;              /* the user gave --pmm-check or --pmm-output: only
                                 then is the user told why there is no check */
-    bool chosen;             /* the user gave --pmm-check ... */
-    bool again;              /* ... even if the job was checked */
-    bool rates;              /* ... and what its links carry */
-    enum check_mode mode;    /* ... with this mode */
+    struct user_check check;
     const char *output;      /* --pmm-output, or NULL; borrowed */
 };
 

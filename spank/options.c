@@ -12,15 +12,9 @@
 #include "util/conf.h"
 #include "util/srun.h"
 
-/* What --pmm-check says. */
-struct user_words {
-    bool chosen, again, rates;
-    enum check_mode mode;
-};
-
 /* Static, because SPANK's callbacks take no pointer of ours. */
 static struct {
-    struct user_words check;
+    struct user_check check;
     char output[PATH_MAX];
 } user;
 
@@ -43,12 +37,12 @@ static int find_mode (const char *name, enum check_mode *mode)
 /* Read a list of words: at most one mode, and what goes with it. Return -1 if it
  * is none.
  */
-static int read_words (const char *list, struct user_words *w)
+static int read_words (const char *list, struct user_check *w)
 {
     bool mode = false;
     char word[16];
 
-    *w = (struct user_words){ .chosen = true, .mode = MODE_REPORT };
+    *w = (struct user_check){ .chosen = true, .mode = MODE_REPORT };
     do {
         size_t len = strcspn (list, ",");
 
@@ -69,7 +63,7 @@ static int read_words (const char *list, struct user_words *w)
 
 static int set_check (int val, const char *arg, int remote)
 {
-    struct user_words w;
+    struct user_check w;
 
     (void)val;
     /* in an srun inside a job, a missing argument arrives as "(null)" */
@@ -119,7 +113,7 @@ int options_register (spank_t sp)
 
 void options_tell_hooks (spank_t sp)
 {
-    const struct user_words *w = &user.check;
+    const struct user_check *w = &user.check;
     char said[32];
 
     snprintf (said, sizeof (said), "%s%s",
@@ -132,7 +126,7 @@ void options_tell_hooks (spank_t sp)
 void options_recall (spank_t sp)
 {
     char said[32];
-    struct user_words w;
+    struct user_check w;
 
     if (!user.check.chosen && !user.output[0]
         && spank_getenv (sp, "SLURM_SPANK_PMM_CHECK", said, sizeof (said))
@@ -148,8 +142,7 @@ int settings_read (struct settings *s, int argc, char **argv, struct error *err)
     *s = (struct settings){
         .word = (const char *const *)argv, .words = argc,
         .asked = user.check.chosen || user.output[0],
-        .chosen = user.check.chosen, .again = user.check.again,
-        .rates = user.check.rates, .mode = user.check.mode,
+        .check = user.check,
         .output = user.output[0] ? user.output : NULL,
     };
     for (int i = 0; i < argc; i++)
@@ -167,8 +160,8 @@ int settings_read (struct settings *s, int argc, char **argv, struct error *err)
 
 bool settings_any (const struct settings *s)
 {
-    if (s->chosen)
-        return s->mode != MODE_OFF;
+    if (s->check.chosen)
+        return s->check.mode != MODE_OFF;
     return s->output || strcmp (s->site.mode, mode_names[MODE_OFF]) != 0
            || s->site.report_partitions[0] || s->site.require_partitions[0];
 }
@@ -177,8 +170,8 @@ enum check_mode settings_mode (const struct settings *s, const char *partition)
 {
     enum check_mode mode = MODE_OFF;
 
-    if (s->chosen)
-        return s->mode;
+    if (s->check.chosen)
+        return s->check.mode;
     find_mode (site_mode (&s->site, partition), &mode);
     return mode == MODE_OFF && s->output ? MODE_REPORT : mode;
 }

@@ -166,7 +166,7 @@ char **step_arguments (const struct job *job, const char *mpi,
     program_add (&s, "%.1f", site_probe_timeout_ms (left_ms) / 1e3);
     program_add (&s, "--nonce");
     program_add (&s, "%s", nonce);
-    if (set->rates)
+    if (set->check.rates)
         program_add (&s, "--rates=all");
     if (job->terminal)
         program_add (&s, "--progress");
@@ -259,7 +259,6 @@ static bool has_result (void *arg)
     return run->o->status != OUTCOME_NONE;
 }
 
-/* Set the reason why there is no result. */
 static void explain_step_failure (struct run *run, const struct site *site,
                                   enum program_end end, int status)
 {

@@ -263,7 +263,6 @@ static const char *host_port_name (struct facts_reading *r, uint32_t endpoint)
     return port ? pool_strdup (r->facts->pool, port + 1) : NULL;
 }
 
-/* A link that an audit suspects. */
 static struct policy_suspect suspect_of (struct facts_reading *r, int64_t audit,
                                          const char *id)
 {

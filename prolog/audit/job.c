@@ -203,7 +203,6 @@ struct job_ear {
     char last[PROGRAM_LINE]; /* last message of pmm-probe, for people */
 };
 
-/* Whether srun says that the node is at fault. */
 static bool is_blamed (const struct job_ear *ear, const char *node)
 {
     size_t i = 0;
@@ -240,7 +239,6 @@ static void blame_list (struct job_ear *ear, const struct srun_told *told,
     hostlist_clear (&hl);
 }
 
-/* Read what srun reports about nodes. */
 static void read_srun_line (struct job_ear *ear, const char *line)
 {
     struct srun_told told;
@@ -435,7 +433,6 @@ static void decide_faulty_nodes (struct job_ear *ear, bool timed_out)
     said->nfaults = kept;
 }
 
-/* Set why there is no result. */
 static void explain_job_failure (struct job_ear *ear, enum program_end end,
                                  int status)
 {

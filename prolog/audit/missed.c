@@ -112,7 +112,6 @@ static void add_strangers (const struct reports *in, json_t *missed)
     free (name);
 }
 
-/* Lists by reason, folded. */
 static json_t *fold_missed (json_t *missed)
 {
     json_t *list = xcheck (json_array ()), *v;

@@ -188,7 +188,6 @@ const char *partners_leader (const char *const *node, size_t n,
     return leader;
 }
 
-/* Describe all idle nodes. */
 static void describe_idle_nodes (struct partner_choice *c)
 {
     const struct fabric *f = c->f;

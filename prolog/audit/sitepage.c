@@ -180,7 +180,6 @@ static int note_rates (struct sitepage *p, struct error *err)
     return rc;
 }
 
-/* The worst first. */
 static int compare_wrong (const void *va, const void *vb)
 {
     const struct wrong *a = va, *b = vb;
@@ -528,7 +527,6 @@ static json_t *newest_site_audits (const struct sitepage *p, struct error *err)
     return list;
 }
 
-/* The policy's remarks about the site. */
 static json_t *remarks_json (const struct sitepage *p, struct error *err)
 {
     struct ledger_rows rows;
@@ -544,7 +542,6 @@ static json_t *remarks_json (const struct sitepage *p, struct error *err)
     return list;
 }
 
-/* Put a list under its key; false if it could not be made. */
 static bool put_list (json_t *site, const char *key, json_t *list)
 {
     if (list)

@@ -113,7 +113,6 @@ struct recorded_audit {
     const struct network *net;
 };
 
-/* Find the audit that measured the samples. */
 static void find_recorded_audit (struct recorded_audit *r,
                                  const struct samples *s)
 {
@@ -699,7 +698,6 @@ int ledger_comment_failed (struct ledger *l, int64_t time, int64_t comment,
  * Notices
  */
 
-/* Whether the key of a notice holds, or did so lately. */
 static bool is_held (struct ledger *l, const char *key, int64_t since)
 {
     return db_run (l, NULL,
@@ -731,7 +729,6 @@ static void add_notice (struct ledger *l, int64_t time,
     }
 }
 
-/* Whether a key is of one of these. */
 static bool has_key (const struct ledger_notice *notice, size_t n,
                      const char *key)
 {

@@ -352,7 +352,6 @@ static int bind_value (struct ledger *l, sqlite3_stmt *stmt, int i,
     return sqlite3_bind_text (stmt, i, text_clean (buf), -1, SQLITE_TRANSIENT);
 }
 
-/* The statement, prepared; NULL if that fails. */
 static sqlite3_stmt *prepared (struct ledger *l, const char *sql)
 {
     sqlite3_stmt *stmt = NULL;
@@ -667,7 +666,6 @@ int64_t db_end (struct ledger *l, int64_t value)
  * Open
  */
 
-/* The ledger's version; 0 if the file is empty. */
 static int64_t find_version (struct ledger *l)
 {
     int64_t version = 0, id = 0, tables = 0;
@@ -685,7 +683,6 @@ static int64_t find_version (struct ledger *l)
     return 0;
 }
 
-/* Set a pragma, which takes no parameters. */
 static void set_pragma (struct ledger *l, const char *name, int value)
 {
     char sql[80];

@@ -225,7 +225,6 @@ static const struct {
       "SELECT result, audits FROM total" },
 };
 
-/* Read rows by a call of its own. */
 static int read_list (struct ledger *l, const struct db_table *t,
                       struct ledger_rows *rows, const char *sql,
                       const struct db_value *v, size_t n, struct error *err)
@@ -272,26 +271,21 @@ static int read_ledger_number (struct ledger *l, int64_t *value,
 int64_t ledger_next (struct ledger *l, int64_t id, struct error *err)
 {
     int64_t next = 0;
+    int rc = read_ledger_number (
+        l, &next, "SELECT id FROM audit WHERE id > ? ORDER BY id LIMIT 1",
+        VALUES (INT (id)), err);
 
-    return read_ledger_number (
-               l, &next,
-               "SELECT id FROM audit WHERE id > ? ORDER BY id LIMIT 1",
-               VALUES (INT (id)),
-               err) < 0
-               ? -1
-               : next;
+    return rc < 0 ? -1 : next;
 }
 
 int64_t ledger_since (struct ledger *l, int64_t time, struct error *err)
 {
     int64_t id = 0;
+    int rc = read_ledger_number (
+        l, &id, "SELECT min (id) FROM audit WHERE begun >= ?",
+        VALUES (INT (time)), err);
 
-    return read_ledger_number (l, &id,
-                               "SELECT min (id) FROM audit WHERE begun >= ?",
-                               VALUES (INT (time)), err)
-                   < 0
-               ? -1
-               : id;
+    return rc < 0 ? -1 : id;
 }
 
 int ledger_first (struct ledger *l, int64_t *begun, struct error *err)
@@ -377,7 +371,6 @@ int ledger_faulty (struct ledger *l, int64_t now, struct ledger_rows *faulty,
     return rc;
 }
 
-/* The first member of a row is a name. */
 static int compare_row_name (const void *name, const void *row)
 {
     return strcmp (name, *(const char *const *)row);

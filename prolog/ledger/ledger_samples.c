@@ -112,7 +112,6 @@ static void reading_clear (struct rtt_reader *r)
     free (r->after);
 }
 
-/* The end in a column of the row. */
 static uint32_t end_of_column (const struct rtt_reader *r, int column)
 {
     int64_t id = sqlite3_column_int64 (r->row, column);
@@ -148,7 +147,6 @@ static bool is_rebased (const struct rtt_reader *r, uint32_t a, uint32_t b,
     return false;
 }
 
-/* Read the times of a sample's flows from a row of `sound`. */
 static void read_ledger_flows (sqlite3_stmt *row, struct sample *s,
                                double *flow_ns)
 {
@@ -214,7 +212,6 @@ static bool read_audit_samples (struct rtt_reader *r, struct samples *s,
  * A baseline
  */
 
-/* Add the audit's loopbacks. */
 static void add_audit_loopbacks (const struct rtt_reader *r, struct samples *s,
                                  int64_t audit)
 {

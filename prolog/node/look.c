@@ -60,7 +60,6 @@ add_figure (struct look_result *look, const char *fmt, ...)
         look->perf[len] = '\0';
 }
 
-/* Append what fits. */
 static void append_look_text (char *line, const char *separator,
                               const char *text)
 {
@@ -166,7 +165,6 @@ static void look_rate (struct look_result *look, struct look_port *past,
     }
 }
 
-/* Look at the PCIe path of a port's device. */
 static void look_pcie (struct look_result *look, const struct local_port *p)
 {
     const struct pcie_rate *now = &p->pcie.now, *could = &p->pcie.could;

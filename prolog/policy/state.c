@@ -276,7 +276,6 @@ static void make_broad (struct site_state *s)
     s->nbroad = text_unique (s->broad, s->nbroad);
 }
 
-/* Whether this many unavailable nodes are too many. */
 static bool is_short (const struct site_state *s, size_t unavailable)
 {
     return 100 * (double)unavailable

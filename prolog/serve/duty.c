@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "prolog/audit/baseline.h"
+#include "prolog/audit/parts.h"
 #include "prolog/slurm/accounting.h"
 #include "report/comment.h"
 #include "util/alloc.h"
@@ -211,51 +212,37 @@ int duty_missed (const struct service *s, struct ledger *ledger,
     return rc;
 }
 
-/* What the site's page was last made of; nodes without an answer: it was not. */
+/* What the site's page was last made of; nodes NULL: it was not. */
 static struct {
     int64_t changes; /* of the ledger, */
     struct timespec snapshot;
-    struct controller_nodes nodes;
+    char *nodes;     /* as page_nodes has them */
     int64_t news_made;
     int64_t due_ms;  /* when it is made though nothing changed */
 } page_of;
 
 void duty_reports_clear (void)
 {
-    controller_nodes_clear (&page_of.nodes);
+    free (page_of.nodes);
+    page_of.nodes = NULL;
 }
 
-static bool both_or_none (const char *a, const char *b)
+/* What the page shows of Slurm's nodes; the caller frees it. */
+static char *page_nodes (const struct controller_nodes *nodes)
 {
-    return a && b ? !strcmp (a, b) : a == b;
-}
+    char *text = NULL;
+    size_t size;
+    FILE *fp = xcheck (open_memstream (&text, &size));
 
-static bool same_nodes (const struct controller_nodes *a,
-                        const struct controller_nodes *b)
-{
-    bool same = a->answer && a->n == b->n;
+    for (size_t i = 0; i < nodes->n; i++) {
+        const struct policy_node *v = &nodes->v[i];
+        const char *state = page_state (v);
 
-    for (size_t i = 0; same && i < a->n; i++) {
-        const struct policy_node *x = &a->v[i], *y = &b->v[i];
-
-        same = both_or_none (x->name, y->name) && both_or_none (x->reason, y->reason)
-               && both_or_none (x->by, y->by) && x->unknown == y->unknown
-               && x->down == y->down && x->powered_down == y->powered_down
-               && x->reserved == y->reserved && x->drained == y->drained;
+        fprintf (fp, "%s %s %s\n", v->name, state ? state : "",
+                 state && v->reason ? v->reason : "");
     }
-    return same;
-}
-
-/* Whether the site's page has been made of these; what is missed depends on the
- * time, too.
- */
-static bool is_made_of (const struct service *s, const struct told *told,
-                        int64_t changes, const struct controller_nodes *nodes)
-{
-    return page_of.changes == changes && clock_ms () < page_of.due_ms
-           && !memcmp (&page_of.snapshot, &s->snapshot, sizeof (s->snapshot))
-           && same_nodes (&page_of.nodes, nodes)
-           && page_of.news_made == told->news_made;
+    xcheck (fclose (fp) == 0 ? text : NULL);
+    return text;
 }
 
 int duty_reports (const struct service *s, struct ledger *ledger,
@@ -267,7 +254,8 @@ int duty_reports (const struct service *s, struct ledger *ledger,
         .node_of = s->node_of, .nodes = &nodes, .news = state->told.news.v,
         .nnews = state->told.news.n,
     };
-    int64_t changes;
+    int64_t changes, news_made = state->told.news_made;
+    char *shown;
     int rc = 0;
 
     if (!*s->site.reports)
@@ -275,17 +263,23 @@ int duty_reports (const struct service *s, struct ledger *ledger,
     if ((changes = ledger_changes (ledger, err)) < 0
         || controller_nodes (&nodes, err) < 0)
         return -1;
-    if (!is_made_of (s, &state->told, changes, &nodes)
+    shown = page_nodes (&nodes);
+    /* what is missed depends on the time, too */
+    if ((page_of.changes != changes || clock_ms () >= page_of.due_ms
+         || memcmp (&page_of.snapshot, &s->snapshot, sizeof (s->snapshot))
+         || !page_of.nodes || strcmp (page_of.nodes, shown)
+         || page_of.news_made != news_made)
         && (rc = reports_tidy (&s->site, ledger, err)) == 0
         && (rc = reports_index (&in, err)) >= 0 && rc < 2) {
-        controller_nodes_clear (&page_of.nodes);
-        page_of.nodes = nodes;
-        nodes = (struct controller_nodes){ 0 };
-        page_of.news_made = state->told.news_made;
+        duty_reports_clear ();
+        page_of.nodes = shown;
+        shown = NULL;
+        page_of.news_made = news_made;
         page_of.snapshot = s->snapshot;
         page_of.changes = changes;
         page_of.due_ms = clock_ms () + HOUR_S * INT64_C (1000);
     }
+    free (shown);
     controller_nodes_clear (&nodes);
     return rc < 0 ? -1 : 0;
 }

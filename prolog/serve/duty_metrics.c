@@ -62,7 +62,6 @@ static void write_metric_header (const struct metrics *m, const char *name,
     fprintf (m->fp, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* A metric without labels. */
 static void write_metric (const struct metrics *m, const char *name,
                           const char *help, double value)
 {
@@ -222,7 +221,6 @@ static void write_port_labels (const struct metrics *m, const char *name,
              guid_of (m->s->fabric, port), m->s->fabric->port[port].num);
 }
 
-/* Begin a metric of an endpoint. */
 static void put_endpoint (const struct metrics *m, const char *name, size_t i)
 {
     const struct fabric *f = m->s->fabric;

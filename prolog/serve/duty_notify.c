@@ -467,7 +467,6 @@ static int64_t week_of (int64_t now)
     return (now - MONDAY_S) / WEEK_S;
 }
 
-/* This week's digest. */
 static int list_digest (const struct notice_source *of, struct notices *list,
                         struct error *err)
 {
@@ -665,13 +664,11 @@ static int check_program (const char *path, struct error *err)
                                    "chmod 755 it", path);
 }
 
-/* A number that may be missing. */
 static json_t *number_or_null (bool is, int64_t n)
 {
     return is ? json_integer (n) : json_null ();
 }
 
-/* Start the program for a notice. */
 static int start_notify_program (const struct service *s, struct told *told,
                                  const struct ledger_notice *v, int lock,
                                  struct error *err)
@@ -732,7 +729,6 @@ static int record_notify_result (const struct service *s,
     return rc;
 }
 
-/* Tell the oldest notice. */
 static int send_oldest_notice (const struct service *s, struct ledger *ledger,
                                struct told *told, int lock, struct error *err)
 {

@@ -45,7 +45,6 @@ static uint32_t find_published_node (const struct publication *w,
     return found ? (uint32_t)(found - w->name) : FABRIC_NONE;
 }
 
-/* The nodes and ports of the fabric. */
 static void start_publication (struct publication *w, const struct fabric *f,
                                const char *const *node_of, int64_t now)
 {

@@ -27,7 +27,6 @@ static int compare_queue_host (const void *key, const void *host)
     return strcmp (key, ((const struct queue_host *)host)->name);
 }
 
-/* True if all of `part` are in `whole`. */
 static bool contains (const struct hostlist *whole, const struct hostlist *part)
 {
     if (part->count > whole->count)
@@ -166,7 +165,6 @@ static void decide_one (const struct queue_input *in,
  * All records
  */
 
-/* True if a ended later. */
 static bool is_later (const struct spool_entry *a, const struct spool_entry *b)
 {
     if (a->time != b->time)
@@ -243,7 +241,6 @@ bool queue_is_held (const struct spool_entry *e, int64_t now)
     return e->tried != INT64_MIN && within (e->tried, QUEUE_HOLD_S, now);
 }
 
-/* Whether record i is audited before record k. */
 static bool is_audited_before (const struct spool_list *spool,
                                const struct queue_answer *v, size_t i, size_t k)
 {

@@ -328,7 +328,6 @@ void spool_list_clear (struct spool_list *list)
     *list = (struct spool_list){ 0 };
 }
 
-/* Remove a file that a killed hook left. */
 static void sweep_temp (struct spool *s, const char *name, int64_t wall)
 {
     struct stat st;
@@ -341,7 +340,6 @@ static void sweep_temp (struct spool *s, const char *name, int64_t wall)
         unlinkat (s->dir, name, 0);
 }
 
-/* By job and time. */
 static int compare_spool_jobs (const void *va, const void *vb)
 {
     const struct spool_entry *a = va;

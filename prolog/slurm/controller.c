@@ -96,7 +96,6 @@ static int tell_nodes (const struct request *rq, void *answer,
     return 0;
 }
 
-/* Whether the node's state allows the change. */
 static bool is_state_change_allowed (const struct request *rq,
                                      const node_info_t *n)
 {

@@ -112,7 +112,8 @@ static void test_arguments (void)
     job_has = "require,rates";
     options_recall (NULL);
     settings_read (&s, 0, NULL, NULL);
-    ok (s.chosen && s.mode == MODE_REQUIRE && s.rates, "... the job has it");
+    ok (s.check.chosen && s.check.mode == MODE_REQUIRE
+            && s.check.rates, "... the job has it");
     options_tell_hooks (NULL);
     ok (!strcmp (passed, "PMM_CHECK=require,rates"), "... as it was told: %s",
         passed);
@@ -120,7 +121,7 @@ static void test_arguments (void)
     job_has = "off";
     options_recall (NULL);
     settings_read (&s, 0, NULL, NULL);
-    ok (s.mode == MODE_REQUIRE, "... one that arrived outranks it");
+    ok (s.check.mode == MODE_REQUIRE, "... one that arrived outranks it");
     site_clear (&s.site);
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         int rc = give ("pmm-check", tab[i].arg, tab[i].remote);
@@ -128,9 +129,9 @@ static void test_arguments (void)
         settings_read (&s, 0, NULL, NULL);
         ok (rc == tab[i].rc
                 && (rc < 0
-                    || (s.mode == tab[i].mode
-                        && s.again == has_word (tab[i].arg, "again")
-                        && s.rates == has_word (tab[i].arg, "rates"))),
+                    || (s.check.mode == tab[i].mode
+                        && s.check.again == has_word (tab[i].arg, "again")
+                        && s.check.rates == has_word (tab[i].arg, "rates"))),
             "--pmm-check=%s", tab[i].arg ? tab[i].arg : "");
         site_clear (&s.site);
     }

@@ -138,12 +138,12 @@ static void test_arguments (void)
 
     set->words = 0;
     set->output = NULL;
-    set->rates = true;
+    set->check.rates = true;
     v = step_arguments (&job, "pmix", "abc", 60000);
     ok (v && strstr (join (v), "|--nonce|abc|--rates=all|"),
         "arguments: rates");
     program_free (v);
-    set->rates = false;
+    set->check.rates = false;
     set->output = "out";
     snprintf (wanted, sizeof (wanted),
               "--timeout|0.8|--nonce|abc|--output|%s/out|",
