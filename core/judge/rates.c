@@ -628,6 +628,13 @@ static bool is_no_traffic (const struct rating *r, const struct low_link *low)
     return runs >= STAYS_MIN && is_quiet (r);
 }
 
+/* Whether others use an arc, which explains all that it lacks. */
+static bool is_others (const struct rating *r, uint32_t arc)
+{
+    return crowd_others (&r->crowd[arc], r->error)
+           && crowd_most (&r->crowd[arc], r->error) >= RATES_WARN;
+}
+
 /* What crowds tell of suspects: others use them, or one of them is slow. */
 enum crowd_says { CROWD_NOTHING, CROWD_OTHERS, CROWD_SLOW };
 
@@ -637,14 +644,13 @@ static enum crowd_says ask_crowd (const struct rating *r,
     enum crowd_says says = CROWD_OTHERS;
 
     for (uint32_t way = 0; way < 2; way++) {
-        const struct crowd *c = &r->crowd[2 * low->link + way];
-        double most = crowd_most (c, r->error);
+        uint32_t arc = 2 * low->link + way;
 
         if (!(low->ways >> way & 1))
             continue;
-        if (most + r->error < CROWD_SLOW_BELOW)
+        if (crowd_most (&r->crowd[arc], r->error) + r->error < CROWD_SLOW_BELOW)
             return CROWD_SLOW;
-        if (!crowd_others (c, r->error) || most < RATES_WARN)
+        if (!is_others (r, arc))
             says = CROWD_NOTHING;
     }
     return says;
@@ -891,6 +897,7 @@ done:
  */
 struct switch_load {
     size_t causes, loaded, low;
+    bool others;  /* use one of them */
     uint32_t arc; /* the lowest */
     double share;
 };
@@ -908,8 +915,8 @@ static void load_switch (const struct rating *r, struct switch_load *load,
         if (c->rounds[way] == 0 || asked < RATES_LOADED * bits)
             continue;
         loaded = true;
-        is |= c->carried[way] < RATES_WARN * asked
-              && !crowd_others (&r->crowd[2 * link + way], r->error);
+        is |= c->carried[way] < RATES_WARN * asked;
+        load->others |= is_others (r, 2 * link + way);
         if (c->carried[way] / asked < load->share) {
             load->share = c->carried[way] / asked;
             load->arc = 2 * link + way;
@@ -977,7 +984,7 @@ static void judge_switches (struct rating *r)
                 load[r->net->link[c->link[0]].end[k]].causes++;
     }
     for (uint32_t k = 0; k < n; k++)
-        if (load[k].causes >= SWITCH_CAUSES
+        if (load[k].causes >= SWITCH_CAUSES && !load[k].others
             && (double)load[k].low >= SWITCH_LOW * (double)load[k].loaded
             && !is_by_chance (&load[k], &all, n))
             add_switch (r, k, &load[k]);

@@ -36,7 +36,7 @@
  *            UNKNOWN, or low before; the list of rates has them
  *
  * A switch is one finding, a WARN, and no link of it, if three quarters of its links are low,
- * but not by others' traffic, at least three of them explain flows of their own, and so many are by chance at less
+ * none by others' traffic, at least three of them explain flows of their own, and so many are by chance at less
  * than .02 switches, if links are low as often as those of others are.
  *
  * If most ports of a kind are below 90 %, a limit says so, and they are compared
