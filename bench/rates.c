@@ -6,7 +6,7 @@
  *
  * Each trial draws a job's hosts, what each host and cable carries, and others' flows.
  * A run is what a check does: loads_make, two bursts of each flow, loads_again, five
- * of each. A first run is the baseline (-b: there is none); the fault begins, and
+ * of each, crowd_make, one of each. A first run is the baseline (-b: there is none); the fault begins, and
  * four more runs, as if a day apart, are judged, each by all before. Others' flows are
  * drawn again for each run; of those that never pause one in ten stays till the next.
  *
@@ -15,7 +15,9 @@
  * them pause during 20 to 80 % of the bursts; hosts that carry -5 to +2 %, 1 % more or
  * less in each run; a third of the hosts of another kind, at 87 %; a tenth in slots
  * below their adapters; some PCIe links that idle at 2.5 GT/s; storage that is busy
- * from one side.
+ * from one side; beside, same: a quiet day, but for one flow of others that never
+ * pauses, wants 30 to 90 % of a cable between switches that the job uses, and stays for
+ * all runs: of another cable than the fault's, or the same.
  *
  * Faults: none; pcie-half; width-half; host-N and switch-N: N % less of its cable;
  * host-oneway, switch-oneway: half of one direction; receive-75; numa-77;
@@ -80,8 +82,9 @@ static const struct {
     { "128", 8, 0 },
 };
 
-enum day { DAY_QUIET, DAY_MIXED, DAY_SITE, DAYS };
-static const char *const days[DAYS] = { "quiet", "mixed", "site" };
+enum day { DAY_QUIET, DAY_MIXED, DAY_SITE, DAY_BESIDE, DAY_SAME, DAYS };
+static const char *const days[DAYS]
+    = { "quiet", "mixed", "site", "beside", "same" };
 
 static const struct malady {
     const char *name;
@@ -192,12 +195,37 @@ static void set_arcs (struct day_scene *s)
     }
 }
 
+/* One that never pauses. */
+static void draw_steady (struct day_scene *s)
+{
+    size_t n;
+    const uint32_t *link = pathset_links (s->ps, &n, NULL);
+    uint32_t of = s->fault;
+
+    while (s->day != DAY_SAME || of == NETWORK_NONE) {
+        of = link[rng_below (&s->rng, n)];
+        if (s->net->link[of].kind == LINK_SWITCH && of != s->fault)
+            break;
+    }
+    s->other[0] = (struct traffic_flow){
+        2 * of + (uint32_t)rng_below (&s->rng, 2),
+        (.3 + .6 * rng_uniform (&s->rng)) * s->net->link[of].rate,
+        0,
+    };
+    s->nothers = 1;
+}
+
 /* keep: of those that never pause, one in ten. */
 static void draw_others (struct day_scene *s, bool keep)
 {
+    bool steady = s->day == DAY_BESIDE || s->day == DAY_SAME;
     double share = s->day == DAY_SITE ? .05 + .25 * rng_uniform (&s->rng) : 0;
     size_t n = 0;
 
+    if (steady && !keep)
+        draw_steady (s);
+    if (steady)
+        return;
     for (size_t i = 0; i < s->nothers && keep; i++)
         if (s->other[i].pause == 0 && rng_below (&s->rng, 10) == 0)
             s->other[n++] = s->other[i];
