@@ -85,6 +85,7 @@ burst strict -s -n 3 rxe1 rxe2
 fabric rate h0001/1 100mbit
 burst limited -n 3 rxe1 rxe2
 burst rails -n 3 rxe1,rxe3 rxe2,rxe4
+burst crowd -n 3 -b 2000000 rxe1 rxe2,rxe4
 fabric heal all
 burst killed -k 1 -n 3 rxe1 rxe2
 burst away -z 1 -n 4 -b 25000000 -d 5000 rxe1 rxe2
@@ -129,6 +130,11 @@ awk -v a="$(rates rails | mean)" \
     -v b="$(awk '/^1 / && n++ { print $2; print $3 }' rails | mean)" \
     'BEGIN { exit !(a > 80 && a < 100 && b > 1.2 * a) }'
 ok $? "... on two rails at once, of one" || diag "$(<rails)"
+awk -v a="$(rates crowd | mean)" \
+    -v b="$(awk '/^1 / && n++ { print $2; print $3 }' crowd | mean)" \
+    'BEGIN { exit !(a + b > 80 && a + b < 105 && a > 30 && b > 30) }'
+ok $? "two at once from one rail over a cable of 100 Mbit/s: halves" ||
+    diag "$(<crowd)"
 is "$(lost strict)$(trouble strict)" "++ ++ ++ " "in strict order"
 is "$(awk '/^port/ { print $2, $3 }' whole.1 | sort -u)" "1024 1" \
     "the port's MTU, relaxed order"

@@ -2,11 +2,12 @@
 /* Usage: bursts [OPTION]... DEVICES DEVICES
  *
  * Bursts over verbs between two processes, each with such devices (option Device
- * of pmm.conf): the first rail of one with the first of the other, and so on.
- * Prints of each process and rail "port MTU RELAXED RETRIES", and what its
- * transport says went wrong; then, for each burst and rail of the first process,
+ * of pmm.conf): the first rail of one with the first of the other, and so on; the
+ * first again, if one has fewer. Prints of each process and rail "port MTU RELAXED
+ * RETRIES", and what its transport says went wrong; then, for each burst and pair
+ * of rails,
  *
- *     RAIL SENT RECEIVED
+ *     PAIR SENT RECEIVED
  *
  * in Mbit/s, - if it was lost. The first burst is a warm-up.
  *
@@ -77,8 +78,15 @@ static void be_away (int sig)
     nanosleep (&half, NULL);
 }
 
-static void run_bursts (void *t, int me, size_t rails)
+static size_t most_rails (void)
 {
+    return shared->rails[shared->rails[1] > shared->rails[0]];
+}
+
+static void run_bursts (void *t, int me)
+{
+    int other = loops ? me : !me;
+    size_t n = most_rails ();
     struct transport_way way = { 0, 0, 0 };
     struct packet packet;
     struct error err;
@@ -87,12 +95,13 @@ static void run_bursts (void *t, int me, size_t rails)
         struct transport_burst burst[RAILS];
         int64_t until = verbs->now_ns (t) + 5000000000;
 
-        for (uint32_t r = 0; r < rails; r++) {
-            uint32_t peer
-                = (uint32_t)((loops ? me : !me) * shared->rails[0] + r);
+        for (size_t i = 0; i < n; i++) {
+            uint32_t r = (uint32_t)(i % shared->rails[me]);
+            uint32_t peer = (uint32_t)(other * shared->rails[0]
+                                       + i % shared->rails[other]);
             int rc;
 
-            burst[r] = (struct transport_burst){ r,      peer, way, bytes,
+            burst[i] = (struct transport_burst){ r,      peer, way, bytes,
                                                  strict, true, 0 };
             while ((rc = verbs->bulk_prepare (t, r, peer, way, strict, &err))
                        == 0
@@ -109,12 +118,12 @@ static void run_bursts (void *t, int me, size_t rails)
             signal (SIGALRM, be_away);
         if (me == 1 && (k == dies || k == sleeps))
             ualarm (1000, 0);
-        if (verbs->bulk (t, burst, rails,
+        if (verbs->bulk (t, burst, n,
                          verbs->now_ns (t) + deadline_ms * 1000000, &err)
             < 0)
             die ("bulk", &err);
-        for (size_t r = 0; r < rails; r++)
-            shared->bits[me][k][r] = burst[r].lost ? -1 : burst[r].bits;
+        for (size_t i = 0; i < n; i++)
+            shared->bits[me][k][i] = burst[i].lost ? -1 : burst[i].bits;
     }
 }
 
@@ -148,7 +157,7 @@ static int run_member (int me, char *devices)
     if (verbs->connect (h, 7, peer, n, 2, &err) < 0)
         die ("connect", &err);
     meet (h, me, false);
-    run_bursts (h, me, h->rails);
+    run_bursts (h, me);
     if (dies < 0)
         meet (h, me, true);
     for (uint32_t r = 0; r < h->rails; r++) {
@@ -217,7 +226,7 @@ int main (int argc, char **argv)
     for (int i = 0; i < 2; i++)
         waitpid (pid[i], &status, 0);
     for (int k = 0; k < count; k++)
-        for (size_t r = 0; r < shared->rails[0]; r++) {
+        for (size_t r = 0; r < most_rails (); r++) {
             printf ("%zu", r);
             print_rate (shared->bits[1][k][r]);
             print_rate (shared->bits[0][k][r]);
