@@ -399,7 +399,7 @@ static void take_crowds (struct rating *r)
 {
     bool *crowd = xarray (r->b->nflows, sizeof (*crowd));
 
-    crowd_find_flows (r->b, r->ps, crowd);
+    bursts_find_crowds (r->b, r->ps, crowd);
     r->crowd = crowd_arcs (r->net, &r->flows, r->rate, r->fair, r->full_bits);
     for (size_t i = 0; i < r->nways; i++)
         if (crowd[r->way[i].flow])

@@ -9,7 +9,6 @@
 #include "core/linear/stats.h"
 #include "core/paths/tree.h"
 #include "util/alloc.h"
-#include "util/map.h"
 #include "util/rng.h"
 #include "util/sort.h"
 
@@ -348,29 +347,6 @@ struct plan *crowd_make (struct pathset *ps, const struct bursts *b,
 /*
  * What they tell
  */
-
-void crowd_find_flows (const struct bursts *b, const struct pathset *ps,
-                       bool *crowd)
-{
-    struct map flows = { 0 };
-
-    for (int again = 0; again < 2; again++)
-        for (size_t i = 0; i < b->nflows; i++) {
-            const struct burst_flow *f = &b->flow[i];
-
-            crowd[i] = false;
-            for (int k = 0; k < 2 && f->a != f->b; k++) {
-                uint64_t key = (uint64_t)f->round << 32
-                               | pathset_port (ps, k ? f->b : f->a);
-                uint32_t n = map_find (&flows, key);
-
-                if (!again)
-                    map_put (&flows, key, n == MAP_NONE ? 1 : 2);
-                crowd[i] |= again && n > 1;
-            }
-        }
-    map_clear (&flows);
-}
 
 /* A flow crosses an arc, behind another. */
 struct crowd_crossing {

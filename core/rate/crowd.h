@@ -50,10 +50,6 @@ enum { CROWD_FLOWS = 4 }; /* of a crowd, at most */
 struct plan *crowd_make (struct pathset *ps, const struct bursts *b,
                          uint64_t seed, struct error *err);
 
-/* Mark the flows of crowds: one of their ends has another flow in the round. */
-void crowd_find_flows (const struct bursts *b, const struct pathset *ps,
-                       bool *crowd);
-
 /* What is known of an arc: shares of what it should carry. */
 struct crowd {
     double one;      /* the most of flows through one port; 0: none */

@@ -217,7 +217,7 @@ static size_t check_crowds (const struct crowd_scene *s, size_t *bad)
     bool *marked = calloc (s->b->nflows, sizeof (*marked));
 
     *bad = 0;
-    crowd_find_flows (s->b, s->ps, marked);
+    bursts_find_crowds (s->b, s->ps, marked);
     for (size_t i = 0; i < s->b->nflows; i++)
         *bad += marked[i] != (s->b->flow[i].round >= CROWD_ROUND);
     for (size_t r = 0; r < plan_rounds (s->crowds); r++) {
