@@ -289,12 +289,18 @@ static void explain_step_failure (struct run *run, const struct site *site,
 /* Whether another type of MPI may do. */
 enum step_mpi { MPI_DONE, MPI_MISSING, MPI_NO_LAUNCH };
 
-/* Run the step once. *nothing is set if there is nothing to measure; *another if
- * there is no result because Slurm does not have this type of MPI.
+/* What a step says that measured nothing: no word, why, that there is nothing to
+ * measure.
+ */
+enum step_said { SAID_NO_WORD, SAID_WHY, SAID_NOTHING };
+
+/* Run the step once. *another is set if there is no result because Slurm does not
+ * have this type of MPI.
  */
 static enum program_end run_step_once (const struct job *job, const char *mpi,
                                        int64_t deadline, struct outcome *o,
-                                       bool *nothing, enum step_mpi *another)
+                                       enum step_said *said,
+                                       enum step_mpi *another)
 {
     const struct site *site = &job->settings.site;
     unsigned char random[(STEP_NONCE - 1) / 2];
@@ -332,7 +338,7 @@ static enum program_end run_step_once (const struct job *job, const char *mpi,
             end = PROGRAM_STOPPED;
         explain_step_failure (&run, site, end, status);
     }
-    *nothing = run.nothing;
+    *said = run.nothing ? SAID_NOTHING : run.said ? SAID_WHY : SAID_NO_WORD;
     *another = end != PROGRAM_ENDED || o->status != OUTCOME_NONE || run.said
                    ? MPI_DONE
                : run.srun.no_mpi    ? MPI_MISSING
@@ -351,16 +357,17 @@ bool step_run (const struct job *job, struct outcome *o)
     enum program_end end;
     int64_t took;
     struct outcome launch = { .status = OUTCOME_NONE };
+    struct job plain = *job;
     enum step_mpi another;
-    bool nothing;
+    enum step_said said;
+    bool died;
 
     if (stopped) {
         outcome_set (o, OUTCOME_NONE, "the check was interrupted");
         return true;
     }
     do {
-        end = run_step_once (job, *mpi, start + timeout_ms, o, &nothing,
-                             &another);
+        end = run_step_once (job, *mpi, start + timeout_ms, o, &said, &another);
         if (another == MPI_NO_LAUNCH)
             launch = *o;
     } while (another && *++mpi);
@@ -369,12 +376,19 @@ bool step_run (const struct job *job, struct outcome *o)
     took = clock_ms () - start;
     /* PMIx sometimes loses a message of an ordinary user's first fence and
      * gives up after its timeout: then try again. A step that failed sooner
-     * would fail again. The second try must leave time to report its failure.
+     * would fail again, but for one of rates: who dies in a burst ends it, and the
+     * round trips with it. The second try must leave time to report its failure.
      */
+    died = job->settings.rates && said == SAID_NO_WORD;
     if (o->status == OUTCOME_NONE && end == PROGRAM_ENDED && !another
-        && took >= site_meet_timeout_s (timeout_ms) * 1000
+        && (died || took >= site_meet_timeout_s (timeout_ms) * 1000)
         && took + RETRY_SLACK_MS
-               <= site_probe_timeout_ms ((int)(timeout_ms - took)))
-        run_step_once (job, *mpi, start + timeout_ms, o, &nothing, &another);
-    return !nothing;
+               <= site_probe_timeout_ms ((int)(timeout_ms - took))) {
+        if (died)
+            dprintf (STDERR_FILENO, "pmm: rates were not measured: %s\n",
+                     o->text);
+        plain.settings.rates = !died && job->settings.rates;
+        run_step_once (&plain, *mpi, start + timeout_ms, o, &said, &another);
+    }
+    return said != SAID_NOTHING;
 }

@@ -541,6 +541,12 @@ static void test_retry (void)
     be_srun ("[ $(wc -l <runs) = 2 ] && ok OK || { late 50; exit 1; }");
     ok (spankhost_srun () == 0 && runs () == 2,
         "a step that failed as late as PMIx does is tried once more");
+
+    new_job ("require,rates");
+    spankhost.words[1] = "Timeout=200";
+    be_srun ("grep -qx -e --rates=all args || { ok OK; exit; }; exit 1");
+    ok (spankhost_srun () == 0 && runs () == 2,
+        "one that ends in bursts is tried once more without them");
 }
 
 /* A pmm-prolog and a pmm-epilog that record what they were given. */
