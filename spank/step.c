@@ -379,7 +379,7 @@ bool step_run (const struct job *job, struct outcome *o)
      * would fail again, but for one of rates: who dies in a burst ends it, and the
      * round trips with it. The second try must leave time to report its failure.
      */
-    died = job->settings.rates && said == SAID_NO_WORD;
+    died = job->settings.check.rates && said == SAID_NO_WORD;
     if (o->status == OUTCOME_NONE && end == PROGRAM_ENDED && !another
         && (died || took >= site_meet_timeout_s (timeout_ms) * 1000)
         && took + RETRY_SLACK_MS
@@ -387,7 +387,7 @@ bool step_run (const struct job *job, struct outcome *o)
         if (died)
             dprintf (STDERR_FILENO, "pmm: rates were not measured: %s\n",
                      o->text);
-        plain.settings.rates = !died && job->settings.rates;
+        plain.settings.check.rates = !died && job->settings.check.rates;
         run_step_once (&plain, *mpi, start + timeout_ms, o, &said, &another);
     }
     return said != SAID_NOTHING;
