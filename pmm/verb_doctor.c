@@ -753,12 +753,17 @@ static enum doctor_level check_audited_nodes (struct doctor *d)
 {
     enum doctor_level level = DOCTOR_OK;
     struct ledger *l = open_ledger (d, &level);
+    struct reports in = { .site = &d->site, .ledger = l, .fabric = d->fabric,
+                          .nodes = &d->nodes };
+    const char **node_of = NULL;
     struct hostlist missed = { 0 };
     struct ledger_rows faulty = { 0 };
     size_t n = 0;
 
     if (!l)
         return level;
+    if (d->fabric)
+        in.node_of = node_of = nodemap_nodes (d->map, d->fabric);
     if (!d->fabric)
         level = say_unknown (d, "not checked: no snapshot");
     else if (*d->site.node_map && !d->map)
@@ -766,9 +771,7 @@ static enum doctor_level check_audited_nodes (struct doctor *d)
     else if (!d->nodes.v)
         level = say_unknown (d, "%s", d->slurm_error.text);
     else if (ledger_faulty (l, d->now, &faulty, &d->err) < 0
-             || missed_nodes (&missed, l, &d->site, d->fabric, d->map,
-                              &d->nodes, d->now, &d->err)
-                    < 0)
+             || missed_nodes (&missed, &in, d->now, &d->err) < 0)
         level = say_error (d, DOCTOR_UNKNOWN);
     else if (missed.count > 0)
         level = say_warn (
@@ -790,6 +793,7 @@ static enum doctor_level check_audited_nodes (struct doctor *d)
     hostlist_clear (&missed);
     ledger_clear (&faulty);
     ledger_close (l);
+    free (node_of);
     return level;
 }
 #endif

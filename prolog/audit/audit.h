@@ -109,20 +109,6 @@ struct audit_result {
 int audit_run (const struct audit *audit, struct audit_result *result,
                struct error *err);
 
-/* List the nodes of Slurm that are in the snapshot and that no audit has
- * measured for a long time; map NULL: the site has none. A node in service (not
- * drained, down, off or reserved) is overdue a day after AuditEvery has passed;
- * one that audits leave out, a day after its newest audit. AuditEvery=0 asks
- * for no audit of the other nodes. A node that was never measured counts from
- * the first audit in the ledger. Return 0, or -1 with err; call hostlist_clear
- * in both cases.
- */
-int missed_nodes (struct hostlist *missed, struct ledger *ledger,
-                  const struct site *site, const struct fabric *f,
-                  const struct nodemap *map,
-                  const struct controller_nodes *nodes, int64_t now,
-                  struct error *err);
-
 /* In the directory Reports, if the site has one: delete pages of audits that the
  * ledger has no more, and more than ReportsKept. Return 0, or -1 with err.
  */
@@ -134,13 +120,23 @@ struct reports {
     const struct site *site;
     struct ledger *ledger;
     const struct fabric *fabric;
-    const struct nodemap *map;            /* NULL: the site has none */
     const char *const *node_of;           /* [endpoint] the node */
     const struct controller_nodes *nodes; /* NULL: not known */
     const struct ledger_notice *news;     /* [nnews] of the policy's last
                                              decisions */
     size_t nnews;
 };
+
+/* List the nodes of Slurm that are in the snapshot and that no audit has
+ * measured for a long time. A node in service (not
+ * drained, down, off or reserved) is overdue a day after AuditEvery has passed;
+ * one that audits leave out, a day after its newest audit. AuditEvery=0 asks
+ * for no audit of the other nodes. A node that was never measured counts from
+ * the first audit in the ledger. Return 0, or -1 with err; call hostlist_clear
+ * in both cases.
+ */
+int missed_nodes (struct hostlist *missed, const struct reports *in,
+                  int64_t now, struct error *err);
 
 /* Write index.html there, the site's page, if something in it has changed and it
  * was not written in the last minute. Return 1 if it was written; 0 if not; 2: not

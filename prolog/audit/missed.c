@@ -31,32 +31,38 @@ const char *page_state (const struct policy_node *v)
                              : NULL;
 }
 
-int missed_nodes (struct hostlist *missed, struct ledger *ledger,
-                  const struct site *site, const struct fabric *f,
-                  const struct nodemap *map,
-                  const struct controller_nodes *nodes, int64_t now,
-                  struct error *err)
+/* The nodes that are in the snapshot, sorted, which the caller frees. */
+static const char **known_nodes (const struct reports *in, size_t *n)
 {
-    const char **known = nodemap_nodes (map, f);
-    int64_t every_s = site->audit_every_ms / 1000;
+    const char **known = xarray (in->fabric->nendpoints, sizeof (*known));
+
+    for (size_t i = 0; i < in->fabric->nendpoints; i++)
+        known[i] = in->node_of[i];
+    *n = text_unique (known, in->fabric->nendpoints);
+    return known;
+}
+
+int missed_nodes (struct hostlist *missed, const struct reports *in,
+                  int64_t now, struct error *err)
+{
+    int64_t every_s = in->site->audit_every_ms / 1000;
     struct ledger_rows faulty = { 0 };
     int64_t first, last;
-    int rc = ledger_first (ledger, &first, err);
-    size_t n = rc > 0 ? nodes->n : 0;
+    int rc = ledger_first (in->ledger, &first, err);
+    size_t n = rc > 0 ? in->nodes->n : 0, nknown;
+    const char **known = known_nodes (in, &nknown);
 
     *missed = (struct hostlist){ .name = xcalloc (n, sizeof (char *)) };
-    if (rc > 0 && ledger_faulty (ledger, now, &faulty, err) < 0)
+    if (rc > 0 && ledger_faulty (in->ledger, now, &faulty, err) < 0)
         rc = -1;
-    if (rc > 0)
-        qsort (known, f->nendpoints, sizeof (*known), compare_strings);
     for (size_t i = 0; i < n && rc >= 0; i++) {
-        const char *node = nodes->v[i].name;
+        const char *node = in->nodes->v[i].name;
         bool out = ledger_fault_of (&faulty, node) != NULL;
 
-        if (page_state (&nodes->v[i]) || (!out && every_s == 0)
-            || !text_find (known, f->nendpoints, node))
+        if (page_state (&in->nodes->v[i]) || (!out && every_s == 0)
+            || !text_find (known, nknown, node))
             continue;
-        if ((rc = ledger_measured (ledger, node, &last, err)) == 0)
+        if ((rc = ledger_measured (in->ledger, node, &last, err)) == 0)
             last = first;
         if (rc >= 0 && now - last > DAY_S + (out ? 0 : every_s))
             missed->name[missed->count++] = xstrdup (node);
@@ -138,25 +144,21 @@ static json_t *fold_missed (json_t *missed)
 json_t *missed_json (const struct reports *in, int64_t now, struct error *err)
 {
     struct ledger_rows faulty = { 0 }, silent = { 0 };
-    json_t *missed;
-    const char **known = NULL;
     struct hostlist list = { 0 };
+    const char **known;
+    json_t *missed;
+    size_t nknown;
     int rc = -1;
 
     if (!in->nodes)
         return xcheck (json_array ());
     missed = xcheck (json_object ());
-    known = xarray (in->fabric->nendpoints, sizeof (*known));
-    for (size_t i = 0; i < in->fabric->nendpoints; i++)
-        known[i] = in->node_of[i];
-    if (in->fabric->nendpoints > 0)
-        qsort (known, in->fabric->nendpoints, sizeof (*known), compare_strings);
+    known = known_nodes (in, &nknown);
     if (ledger_faulty (in->ledger, now, &faulty, err) == 0
         && ledger_list (in->ledger, LEDGER_SILENT, now - SILENT_S, 0, &silent,
                         err)
                == 0)
-        rc = missed_nodes (&list, in->ledger, in->site, in->fabric, in->map,
-                           in->nodes, now, err);
+        rc = missed_nodes (&list, in, now, err);
     for (size_t i = 0; rc == 0 && i < list.count; i++) {
         char *why = why_missed (&faulty, &silent, list.name[i]);
 
@@ -166,7 +168,7 @@ json_t *missed_json (const struct reports *in, int64_t now, struct error *err)
     for (size_t i = 0; rc == 0 && i < in->nodes->n; i++) {
         const struct policy_node *v = &in->nodes->v[i];
 
-        if (page_state (v) && text_find (known, in->fabric->nendpoints, v->name))
+        if (page_state (v) && text_find (known, nknown, v->name))
             add_missed (missed, page_state (v), v->name);
     }
     if (rc == 0)

@@ -186,6 +186,10 @@ int duty_missed (const struct service *s, struct ledger *ledger,
 {
     int64_t now = clock_date ();
     struct controller_nodes nodes;
+    const struct reports in = {
+        .site = &s->site, .ledger = ledger, .fabric = s->fabric,
+        .node_of = s->node_of, .nodes = &nodes,
+    };
     struct hostlist missed = { 0 };
     static int64_t told; /* when nodes were last named */
     int rc;
@@ -194,8 +198,7 @@ int duty_missed (const struct service *s, struct ledger *ledger,
     if (llabs (now - told) < DAY_S)
         return 0;
     if ((rc = controller_nodes (&nodes, err)) == 0) {
-        rc = missed_nodes (&missed, ledger, &s->site, s->fabric, s->map,
-                           &nodes, now, err);
+        rc = missed_nodes (&missed, &in, now, err);
         controller_nodes_clear (&nodes);
     }
     if (rc == 0 && missed.count > 0) {
@@ -250,7 +253,7 @@ int duty_reports (const struct service *s, struct ledger *ledger,
 {
     struct controller_nodes nodes;
     struct reports in = {
-        .site = &s->site, .ledger = ledger, .fabric = s->fabric, .map = s->map,
+        .site = &s->site, .ledger = ledger, .fabric = s->fabric,
         .node_of = s->node_of, .nodes = &nodes, .news = state->told.news.v,
         .nnews = state->told.news.n,
     };

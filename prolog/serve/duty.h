@@ -53,7 +53,7 @@ struct service {
     struct site site;
     struct spool *spool;
     struct fabric *fabric;    /* for duties that need it */
-    struct nodemap *map;      /* NULL: the site has none */
+    struct nodemap *map;      /* has their names; NULL: the site has none */
     const char **node_of;     /* [endpoint] the node, borrowed */
     struct timespec snapshot; /* the fabric's date */
 };

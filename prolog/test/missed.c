@@ -33,13 +33,17 @@ static const char *list (struct ledger *l, const struct fabric *f,
 {
     static char text[256];
     const struct site site = { .audit_every_ms = 1000 * every_s };
+    const char **node_of = nodemap_nodes (NULL, f);
+    const struct reports in = { .site = &site, .ledger = l, .fabric = f,
+                                .node_of = node_of, .nodes = &nodes };
     struct hostlist missed;
-    int rc = missed_nodes (&missed, l, &site, f, NULL, &nodes, now, &err);
+    int rc = missed_nodes (&missed, &in, now, &err);
 
     text[0] = '\0';
     for (size_t i = 0; rc == 0 && i < missed.count; i++)
         strcat (strcat (text, " "), missed.name[i]);
     hostlist_clear (&missed);
+    free (node_of);
     return rc == 0 ? text : err.text;
 }
 
