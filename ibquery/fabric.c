@@ -203,14 +203,11 @@ int fabric_set_lft (struct fabric *f, uint32_t node, const uint8_t *lft,
         return error_input (err, "%s %016" PRIx64 " has no forwarding table",
                             fabric_type_name (n->type), n->guid);
     if (n->lft)
-        return error_input (err,
-                            "switch %016" PRIx64 " has two forwarding tables",
-                            n->guid);
+        return error_input (err, "switch %016" PRIx64 " has two forwarding "
+                                 "tables", n->guid);
     if (top > FABRIC_MAX_LID)
-        return error_input (err,
-                            "the forwarding table of switch %016" PRIx64
-                            " ends at LID %u",
-                            n->guid, top);
+        return error_input (err, "the forwarding table of switch %016" PRIx64
+                                 " ends at LID %u", n->guid, top);
     n->lft = memcpy (pool_alloc (f->pool, top + 1, 1), lft, top + 1);
     n->lft_top = top;
     return 0;
@@ -223,10 +220,9 @@ static int check_group (const struct fabric_node *n,
 {
     for (unsigned int p = 0; p < 64 * 4; p++)
         if (group[i].port[p / 64] >> p % 64 & 1 && (p == 0 || p > n->nports))
-            return error_input (err,
-                                "group %zu of switch %016" PRIx64
-                                " has port %u, and the switch ports 1 to %u",
-                                i, n->guid, p, n->nports);
+            return error_input (err, "group %zu of switch %016" PRIx64 " has "
+                                     "port %u, and the switch ports 1 to %u", i,
+                                n->guid, p, n->nports);
     return 0;
 }
 
@@ -239,20 +235,18 @@ static int check_entry (const struct fabric_node *n, unsigned int lid,
 
     if (e->port > n->nports && e->port != n->lft[lid]
         && e->port != LFT_NO_ROUTE)
-        return error_input (err,
-                            "LID %u of switch %016" PRIx64 " has static port "
-                            "%u, and the switch ports 1 to %u",
-                            lid, n->guid, e->port, n->nports);
+        return error_input (err, "LID %u of switch %016" PRIx64 " has static "
+                                 "port %u, and the switch ports 1 to %u", lid,
+                            n->guid, e->port, n->nports);
     if (e->state > SPREAD_HASHED)
         return error_input (err, "LID %u of switch %016" PRIx64
                                  " is in state %u", lid, n->guid, e->state);
     if (e->state == SPREAD_STATIC)
         return 0;
     if (e->group >= ngroups)
-        return error_input (err,
-                            "LID %u of switch %016" PRIx64 " goes to group %u "
-                            "of %zu",
-                            lid, n->guid, e->group, ngroups);
+        return error_input (err, "LID %u of switch %016" PRIx64 " goes to "
+                                 "group %u of %zu", lid, n->guid, e->group,
+                            ngroups);
     return memcmp (&group[e->group], &none, sizeof (none)) != 0
                ? 0
                : error_input (err,
@@ -394,10 +388,9 @@ static uint32_t *find_lid_owners (const struct fabric *f, unsigned int subnet,
                     owner[lid] = node;
                     continue;
                 }
-                error_input (err,
-                             "LID %u belongs to %016" PRIx64
-                             " and to %016" PRIx64,
-                             lid, f->node[owner[lid]].guid, f->node[node].guid);
+                error_input (err, "LID %u belongs to %016" PRIx64 " and to %016"
+                                  PRIx64, lid, f->node[owner[lid]].guid,
+                             f->node[node].guid);
                 free (owner);
                 return NULL;
             }

@@ -112,10 +112,8 @@ static size_t find_host_rails (struct fabric *f, struct rail *rail)
         if (up && p->lid != 0)
             n++;
         else
-            fabric_warn (f,
-                         "%s: adapter %016" PRIx64 " port %u is connected "
-                         "but %s",
-                         r->name, node->guid, p->num,
+            fabric_warn (f, "%s: adapter %016" PRIx64 " port %u is connected "
+                            "but %s", r->name, node->guid, p->num,
                          up ? "has no LID" : "is not active");
     }
     warn_nameless (f, count, nameless);
@@ -172,10 +170,9 @@ static void separate (struct fabric *f, struct rail *rail, size_t n)
         count = same_name (&rail[i], n - i);
         if (!(doubled = find_double (&rail[i], count)))
             continue;
-        fabric_warn (f,
-                     "adapters %016" PRIx64 " and %016" PRIx64 " are on "
-                     "different cards, and both call themselves %s: all "
-                     "adapters of %s are called by their GUIDs",
+        fabric_warn (f, "adapters %016" PRIx64 " and %016" PRIx64 " are on "
+                        "different cards, and both call themselves %s: all "
+                        "adapters of %s are called by their GUIDs",
                      doubled[0].node->guid, doubled[1].node->guid,
                      doubled->node->desc, doubled->name);
         name_by_card (&rail[i], count);

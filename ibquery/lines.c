@@ -304,9 +304,8 @@ static int check_magic (const struct lines_format *f, const char *line,
     size_t len = strlen (f->magic);
 
     if (strncmp (line, f->magic, len) != 0 || line[len] != ' ')
-        return error_input (err, "this is not a %s: its first line is not "
-                                 "\"%s " VERSION_TEXT "\"",
-                            f->what, f->magic);
+        return error_input (err, "this is not a %s: its first line is not \"%s "
+                                 VERSION_TEXT "\"", f->what, f->magic);
     if (strcmp (line + len + 1, VERSION_TEXT) != 0)
         return error_input (err, "this is a %s of version %.20s, but only "
                                  "version " VERSION_TEXT " is known",

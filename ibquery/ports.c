@@ -168,9 +168,8 @@ void ports_say_traffic (const struct ports_watch *w, const char *nonce,
                                : t.bytes[way] > w->own[way]
                                    ? t.bytes[way] - w->own[way]
                                    : 0;
-        fprintf (fp,
-                 "pmm-traffic 1 %s %016" PRIx64 "/%u %" PRIu64 " %s %s %s\n",
-                 nonce, t.node_guid, t.port, t.ns,
+        fprintf (fp, "pmm-traffic 1 %s %016" PRIx64 "/%u %" PRIu64 " %s %s "
+                     "%s\n", nonce, t.node_guid, t.port, t.ns,
                  counter_number_text (t.bytes[0], text[0]),
                  counter_number_text (t.bytes[1], text[1]),
                  counter_number_text (t.waited, text[2]));

@@ -147,10 +147,9 @@ static int check_new_fabric (const struct publish *p, const struct fabric *old,
     if (f->part)
         return error_input (err, "a part of a fabric is not for publishing");
     if (old && old->subnet != 0 && f->subnet != 0 && old->subnet != f->subnet)
-        return error_world (err,
-                            "%s holds subnet %016" PRIx64
-                            ", and this is %016" PRIx64,
-                            p->path, old->subnet, f->subnet);
+        return error_world (err, "%s holds subnet %016" PRIx64 ", and this is "
+                                 "%016" PRIx64, p->path, old->subnet,
+                            f->subnet);
     for (size_t i = 0; !related && i < old->nnodes; i++)
         related = fabric_find_node (f, old->node[i].guid) != FABRIC_NONE;
     return related ? 0

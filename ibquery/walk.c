@@ -271,8 +271,7 @@ struct fabric_walk *walk_create (const struct fabric *f)
     for (size_t i = 0; i < f->nnodes; i++) {
         if (f->node[i].type != NODE_SWITCH)
             continue;
-        snprintf (w->id[i], sizeof (w->id[i]), "%016" PRIx64,
-                  f->node[i].guid);
+        snprintf (w->id[i], sizeof (w->id[i]), "%016" PRIx64, f->node[i].guid);
         w->sw[i] = (struct switch_info){ w->id[i], f->node[i].name };
     }
     return w;
@@ -306,24 +305,18 @@ static int no_hop (const struct fabric *f, uint32_t place, uint32_t arc,
     char why[100];
 
     if (place >= f->nnodes)
-        return error_input (err,
-                            "LID %u leads to %s/%u, which does not have it",
-                            lid, n->desc, end->num);
+        return error_input (err, "LID %u leads to %s/%u, which does not have "
+                                 "it", lid, n->desc, end->num);
     if (!n->lft)
-        return error_input (err,
-                            "switch %s (%016" PRIx64 ") has no forwarding "
-                            "table in this snapshot",
-                            n->desc, n->guid);
+        return error_input (err, "switch %s (%016" PRIx64 ") has no forwarding "
+                                 "table in this snapshot", n->desc, n->guid);
     if (lid > n->lft_top)
-        return error_input (err,
-                            "switch %s (%016" PRIx64 "): LID %u lies beyond "
-                            "its forwarding table, which ends at %u",
-                            n->desc, n->guid, lid, n->lft_top);
+        return error_input (err, "switch %s (%016" PRIx64 "): LID %u lies "
+                                 "beyond its forwarding table, which ends at "
+                                 "%u", n->desc, n->guid, lid, n->lft_top);
     if (out == LFT_NO_ROUTE)
-        return error_input (err,
-                            "switch %s (%016" PRIx64 ") has no route to "
-                            "LID %u",
-                            n->desc, n->guid, lid);
+        return error_input (err, "switch %s (%016" PRIx64 ") has no route to "
+                                 "LID %u", n->desc, n->guid, lid);
     if (out == 0)
         snprintf (why, sizeof (why), "itself, port 0");
     else if (out > n->nports)
@@ -353,10 +346,9 @@ int fabric_walk_lid (const struct fabric *f, uint32_t port, unsigned int lid,
             && has_lid (&f->port[place - f->nnodes], lid))
             return hops;
         if (hops == PATH_MAX_HOPS && place < f->nnodes)
-            return error_input (err,
-                                "LID %u is sent in a loop that includes switch "
-                                "%s (%016" PRIx64 ")",
-                                lid, f->node[place].desc, f->node[place].guid);
+            return error_input (err, "LID %u is sent in a loop that includes "
+                                     "switch %s (%016" PRIx64 ")", lid,
+                                f->node[place].desc, f->node[place].guid);
         hop = next_hop (f, place, lid);
         if (!hop || hop->arc == FABRIC_NONE)
             return no_hop (f, place, arc[hops - 1], lid, err);

@@ -117,9 +117,8 @@ static void take_about (struct step_output *out, const char *node, const char *t
     if (!all)
         add_blamed_node (out, node, true, "another pmm-probe than here");
     else if (strcmp (release, PACKAGE_VERSION))
-        add_blamed_node (out, node, true,
-                         "pmm-probe is of %.32s, not of " PACKAGE_VERSION,
-                         release);
+        add_blamed_node (out, node, true, "pmm-probe is of %.32s, not of "
+                                          PACKAGE_VERSION, release);
     if (all && strcmp (conf, out->conf) != 0)
         add_blamed_node (out, node, !*conf, "%s: copy it from here",
                          *conf ? "another pmm.conf" : "no pmm.conf");
@@ -132,10 +131,9 @@ static void take_about (struct step_output *out, const char *node, const char *t
                          "file system that all nodes see?");
     if (all && !strcmp (d->site.transport, "verbs") && lock >= 0
         && lock / PORT_BYTES < ports)
-        add_blamed_node (out, node, false,
-                         "%jd kB of locked memory, a port needs 2048: "
-                         "LimitMEMLOCK=infinity for slurmd",
-                         (intmax_t)lock >> 10);
+        add_blamed_node (out, node, false, "%jd kB of locked memory, a port "
+                                           "needs 2048: LimitMEMLOCK=infinity "
+                                           "for slurmd", (intmax_t)lock >> 10);
     if (all && (time < out->begun - CLOCK_OFF_S
                 || time > now_s () + CLOCK_OFF_S))
         add_blamed_node (out, node, false, "the clock is more than %d s off",

@@ -676,8 +676,7 @@ static enum doctor_level look_at_plugin (struct doctor *d)
                          other ? PMM_PLUGIN_PATH : "");
     }
     if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
-        return say_fail (d, "%s runs as root, but others may write it",
-                         path);
+        return say_fail (d, "%s runs as root, but others may write it", path);
     if (!(plugin = read_plugin (path, &len, &d->err)))
         return say_error (d, DOCTOR_FAIL);
     found = memmem (plugin, len, mark.text, sizeof (mark.text));

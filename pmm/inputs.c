@@ -67,7 +67,6 @@ json_t *fabric_port_json (const struct fabric *f, uint32_t port)
 
 json_t *fabric_link_json (const struct fabric *f, uint32_t link)
 {
-    return json_pack ("{s:o, s:o}", "a",
-                      fabric_port_json (f, f->link[link].a), "b",
-                      fabric_port_json (f, f->link[link].b));
+    return json_pack ("{s:o, s:o}", "a", fabric_port_json (f, f->link[link].a),
+                      "b", fabric_port_json (f, f->link[link].b));
 }

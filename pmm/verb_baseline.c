@@ -91,11 +91,9 @@ static int show_baseline (struct inputs *in)
         inputs_put_json (in, "baseline", in->fabric->hash,
                          json_incref (extent));
     else
-        print_line (extent,
-                    "{file}: {links} of {many link}, {hosts host},"
-                    " {round_trips round trip} in {runs run}, written"
-                    " {@written}\n",
-                    inputs_output (in));
+        print_line (extent, "{file}: {links} of {many link}, {hosts host}, "
+                            "{round_trips round trip} in {runs run}, written "
+                            "{@written}\n", inputs_output (in));
     baseline_destroy (b);
     site_clear (&site);
     return EXIT_OK;
@@ -209,8 +207,7 @@ static bool may_publish (struct inputs *in, const struct baseline *run,
         refused = true;
         error_input (&fault, "not published: the run lacks %s that %s has: "
                              "measure all nodes; to keep it like this, remove "
-                             "%s first",
-                     COUNTED (lost, "link"), path, path);
+                             "%s first", COUNTED (lost, "link"), path, path);
     }
     verdict_destroy (v);
     baseline_destroy (part);

@@ -227,8 +227,7 @@ static int measure_job (const struct site *site, const char *word)
     env = environment (pw, job->id, NULL, 0);
     verb_say ("this measures beside job %s's own traffic: the job may be "
               "slowed for a second or two, at most %g s, and its traffic may "
-              "make the answer UNKNOWN",
-              word, site->timeout_ms / 1e3);
+              "make the answer UNKNOWN", word, site->timeout_ms / 1e3);
     return run_job_check (job->uid == geteuid () ? NULL : pw, argv, env);
 }
 

@@ -124,10 +124,9 @@ static enum doctor_level check_snapshot (struct doctor *d)
                 doctor_todo (d, "there is no %s: mount its file system, or pmm "
                              "setup --apply makes it", dir);
             else if (none)
-                doctor_todo (d,
-                             "pmm fabric read --publish, as root on a node "
-                             "with an InfiniBand port; then systemctl enable "
-                             "--now pmm-fabric.timer there");
+                doctor_todo (d, "pmm fabric read --publish, as root on a node "
+                                "with an InfiniBand port; then systemctl "
+                                "enable --now pmm-fabric.timer there");
             return say_fail (d, "%s%s", d->err.text,
                              none ? ": publish it by pmm fabric read --publish"
                                   : "");

@@ -154,11 +154,9 @@ static void write_slurm_conf (const struct setup *s, FILE *fp)
              "%sPartitionName=%s Nodes=ALL RootOnly=YES MaxTime=10\n\n",
              there && there->exists ? "# it is there\n#" : "", part);
     fputs ("# Checks of each node's own ports: pmm-prolog(8), "
-           "pmm-healthcheck(8)\n"
-           "#Prolog=" PMM_PATH "-prolog\n"
-           "#Epilog=" PMM_PATH "-epilog\n"
-           "#HealthCheckProgram=" PMM_PATH "-healthcheck\n"
-           "#HealthCheckInterval=300\n", fp);
+           "pmm-healthcheck(8)\n#Prolog=" PMM_PATH "-prolog\n#Epilog=" PMM_PATH
+           "-epilog\n#HealthCheckProgram=" PMM_PATH
+           "-healthcheck\n#HealthCheckInterval=300\n", fp);
     child_free (there);
 }
 
@@ -576,8 +574,7 @@ static void read_setup_site (struct setup *s, const char *conf)
     dir = inputs_parent (s->site.snapshot);
     if (strcmp (dir, given.shared))
         die_input ("--shared: %s has Snapshot = %s: change it there, or leave "
-                   "the option out",
-                   s->conf, s->site.snapshot);
+                   "the option out", s->conf, s->site.snapshot);
 }
 
 static int run_setup (struct inputs *in)

@@ -1041,10 +1041,9 @@ static int verbs_prepare_bulk (void *t, uint32_t rail, uint32_t peer,
         return -1;
     }
     if (way.own >> r->at.lmc || way.other >> v->at[peer].lmc)
-        return error_world (err,
-                            "%s: no bursts with %s of %s: there is no such "
-                            "LID",
-                            r->device.name, end.at->name, end.at->node);
+        return error_world (err, "%s: no bursts with %s of %s: there is no "
+                                 "such LID", r->device.name, end.at->name,
+                            end.at->node);
     if (!r->bulk
         && !(r->bulk
              = verbs_bulk_open (&r->device, v->key, r->self, v->npeers, err)))

@@ -810,11 +810,9 @@ static void learn_mtu (struct verbs_bulk *b, const struct bulk_pair *p,
     struct bulk_peer *peer = &b->peer[p->end.peer];
 
     if (came && !peer->proven && peer->mtu_most)
-        error_world (&b->trouble,
-                     "%s: packets of more than %d bytes are lost "
-                     "on the way to %s of %s",
-                     b->device->name, 128 << p->mtu, p->end.at->name,
-                     p->end.at->node);
+        error_world (&b->trouble, "%s: packets of more than %d bytes are lost "
+                                  "on the way to %s of %s", b->device->name,
+                     128 << p->mtu, p->end.at->name, p->end.at->node);
     if (came) {
         peer->proven = true;
         if (b->mtu < p->mtu)

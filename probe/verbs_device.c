@@ -226,8 +226,7 @@ static int open_port (struct verbs_device *d, const char *device, uint8_t port,
     d->at.ethernet = d->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
     d->at.lid = d->at.ethernet ? 0 : d->attr.lid;
     d->at.lmc = d->at.ethernet ? 0 : d->attr.lmc;
-    snprintf (d->at.name, sizeof (d->at.name), "%.*s", VERBS_NAME_MAX,
-              d->name);
+    snprintf (d->at.name, sizeof (d->at.name), "%.*s", VERBS_NAME_MAX, d->name);
     return 0;
 }
 
@@ -371,8 +370,7 @@ int verbs_device_open (struct verbs_device *d,
         return -1;
     if ((flags = fcntl (d->context->async_fd, F_GETFL)) < 0
         || fcntl (d->context->async_fd, F_SETFL, flags | O_NONBLOCK) < 0)
-        return verbs_device_failed (d, "its events cannot be read", errno,
-                                    err);
+        return verbs_device_failed (d, "its events cannot be read", errno, err);
     open_clock (d, site->clock);
     if (!(d->pd = ibv_alloc_pd (d->context)))
         return verbs_device_failed (d, "no protection domain", errno, err);

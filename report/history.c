@@ -363,8 +363,7 @@ static void print_counts (const json_t *obj, const char *what, FILE *fp)
 
         if (n == 0)
             continue;
-        fprintf (fp, "%s%jd %s", before, (intmax_t)n,
-                 terminal_level (name));
+        fprintf (fp, "%s%jd %s", before, (intmax_t)n, terminal_level (name));
         before = ", ";
     }
 }

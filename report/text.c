@@ -26,8 +26,7 @@ static void print_links (const uint32_t *list, size_t n, const char *first,
         }
         fprintf (fp, "pmm:   %s%s -- %s  (%s%s)", i ? next : first,
                  PORT_NAME (fab, link->a), PORT_NAME (fab, link->b), link->id,
-                 link->internal ? ", no cable: within a chassis or card"
-                                : "");
+                 link->internal ? ", no cable: within a chassis or card" : "");
         if (i == 0 && !*first && excess)
             fprintf (fp, ": %s", excess);
         fputc ('\n', fp);

@@ -345,30 +345,22 @@ static void add_rate_steps (json_t *steps, const struct finding *x,
                             const char *nodes)
 {
     if (finding_fact (x, FACT_RATE_PCIE))
-        add_step (steps,
-                  "reseat the adapter of %s in its PCIe slot, then try "
-                  "another slot (lspci -vv: LnkSta beside LnkCap)",
+        add_step (steps, "reseat the adapter of %s in its PCIe slot, then try "
+                         "another slot (lspci -vv: LnkSta beside LnkCap)",
                   nodes);
     else if (finding_fact (x, FACT_RATE_SENT))
-        add_step (steps,
-                  "look at MaxReadReq of the adapter of %s (lspci "
-                  "-vv): 4096 is usual",
-                  nodes);
+        add_step (steps, "look at MaxReadReq of the adapter of %s (lspci -vv): "
+                         "4096 is usual", nodes);
     else if (finding_fact (x, FACT_RATE_RECEIVED))
-        add_step (steps,
-                  "look at %s: PCIe relaxed ordering, the IOMMU "
-                  "(iommu=pt), the adapter's NUMA node",
-                  nodes);
+        add_step (steps, "look at %s: PCIe relaxed ordering, the IOMMU "
+                         "(iommu=pt), the adapter's NUMA node", nodes);
     else
-        add_step (steps,
-                  "look at the adapter and PCIe slot of %s: width, "
-                  "speed, power (lspci -vv, dmesg); and at its MTU",
+        add_step (steps, "look at the adapter and PCIe slot of %s: width, "
+                         "speed, power (lspci -vv, dmesg); and at its MTU",
                   nodes);
     if (finding_fact (x, FACT_RATE_STRICT))
-        add_step (steps,
-                  "it carries more without PCIe relaxed ordering: look "
-                  "at the BIOS of %s",
-                  nodes);
+        add_step (steps, "it carries more without PCIe relaxed ordering: look "
+                         "at the BIOS of %s", nodes);
 }
 
 json_t *words_steps (const struct finding *x, const struct fabric *f)
@@ -389,11 +381,10 @@ json_t *words_steps (const struct finding *x, const struct fabric *f)
     }
     else if (x->kind == FINDING_SWITCH)
         for (size_t i = 0; i < x->nsw; i++)
-            add_step (steps,
-                      "look at switch %s (%s): temperature, firmware, "
-                      "load; all of its cables are slow alike, so it is "
-                      "none of them",
-                      net->sw[x->sw[i]].name, net->sw[x->sw[i]].id);
+            add_step (steps, "look at switch %s (%s): temperature, firmware, "
+                             "load; all of its cables are slow alike, so it is "
+                             "none of them", net->sw[x->sw[i]].name,
+                      net->sw[x->sw[i]].id);
     else if (is_of_host (x)) {
         if (finding_has_rate (x))
             add_rate_steps (steps, x, nodes);
@@ -660,9 +651,7 @@ static void print_fact_name (const char *name, const char *of, const char *end,
         fprintf (fp, "%.*s", name ? (int)(end - of - 1) : 0, of + 1);
     else
         fprintf (fp, "%.*s",
-                 name         ? INT_MAX
-                 : *of == '|' ? (int)(end - of - 1)
-                              : 0,
+                 name ? INT_MAX : *of == '|' ? (int)(end - of - 1) : 0,
                  name ? name : of + 1);
 }
 

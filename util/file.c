@@ -171,10 +171,8 @@ static int check_trust (const char *path, int fd, const struct stat *st,
     if (!owned (st, owner))
         return error_world (err, "%s is not trusted: %s belongs to user %s",
                             path, what, NAMED (st->st_uid));
-    return error_world (err,
-                        "%s is not trusted: others may write %s: chmod "
-                        "go-w %s",
-                        path, what, what);
+    return error_world (err, "%s is not trusted: others may write %s: chmod "
+                             "go-w %s", path, what, what);
 }
 
 /* Set err from errno. Return -1. */
@@ -223,10 +221,8 @@ static int follow_symlink (struct file_way *w, const char *name,
         return set_path_error (w, err);
     if (!owned (&st, w->owner) && (w->trusted || w->owner == 0 || shared)) {
         errno = EPERM;
-        return error_world (err,
-                            "%s is not trusted: the link %s belongs to "
-                            "user %s",
-                            w->path, name, NAMED (st.st_uid));
+        return error_world (err, "%s is not trusted: the link %s belongs to "
+                                 "user %s", w->path, name, NAMED (st.st_uid));
     }
     errno = ENAMETOOLONG;
     if ((size_t)n + strlen (rest) + 2 > sizeof (target))
@@ -383,10 +379,9 @@ int file_open_lock (int dir, const char *path, struct error *err)
         if (!S_ISREG (st.st_mode) || st.st_uid != geteuid ()
             || st.st_nlink != 1) {
             close (fd);
-            return error_world (err,
-                                "%s is not trusted: it has another owner or "
-                                "another name, or is not a file: remove it",
-                                path);
+            return error_world (err, "%s is not trusted: it has another owner "
+                                     "or another name, or is not a file: "
+                                     "remove it", path);
         }
         if (!(st.st_mode & 077))
             return fd;

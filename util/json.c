@@ -87,8 +87,7 @@ json_t *json_read (FILE *fp, const char *name, const char *kind,
     else if (!json)
         error_input (err, "%s:%d: %s", name, jerr.line, jerr.text);
     else if (c != '\n' && c != EOF)
-        error_input (err, "%s: text after the object, on its last line",
-                     name);
+        error_input (err, "%s: text after the object, on its last line", name);
     else if (check_kind (json, kind, err) < 0)
         error_prefix (err, "%s", name);
     else

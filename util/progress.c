@@ -119,8 +119,7 @@ void progress_show (struct progress *p, uint64_t done, uint64_t total)
         return;
     p->shown_ms = now;
     if (p->relayed)
-        fprintf (p->fp, "%s%" PRIu64 " %" PRIu64 "\n", relay_word, done,
-                 total);
+        fprintf (p->fp, "%s%" PRIu64 " %" PRIu64 "\n", relay_word, done, total);
     else if ((front = tcgetpgrp (fileno (p->fp))) < 0 || front == getpgrp ())
         print_progress_text (p, now, done < total ? done : total);
     fflush (p->fp);

@@ -9,14 +9,13 @@ int slurmapi_start (struct error *err)
     long found = slurm_api_version () >> 16;
 
     if (built != found)
-        return error_world (
-            err,
-            "slurm-pmm is built for Slurm %d.%02d (libslurm.so.%ld), but the "
-            "libslurm that is loaded is of %s release (libslurm.so.%ld): "
-            "install slurm-pmm of that release",
-            SLURM_VERSION_MAJOR (SLURM_VERSION_NUMBER),
-            SLURM_VERSION_MINOR (SLURM_VERSION_NUMBER), built,
-            found < built ? "an earlier" : "a later", found);
+        return error_world (err, "slurm-pmm is built for Slurm %d.%02d "
+                                 "(libslurm.so.%ld), but the libslurm that is "
+                                 "loaded is of %s release (libslurm.so.%ld): "
+                                 "install slurm-pmm of that release",
+                            SLURM_VERSION_MAJOR (SLURM_VERSION_NUMBER),
+                            SLURM_VERSION_MINOR (SLURM_VERSION_NUMBER), built,
+                            found < built ? "an earlier" : "a later", found);
     slurm_init (NULL);
     return 0;
 }

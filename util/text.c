@@ -242,8 +242,7 @@ int text_bytes (const char *s, uint64_t max, uint64_t *bytes)
 
     if (len >= sizeof (number))
         return error_number (EINVAL);
-    snprintf (number, sizeof (number), "%.*s", (int)(len - (unit != NULL)),
-              s);
+    snprintf (number, sizeof (number), "%.*s", (int)(len - (unit != NULL)), s);
     if (text_u64 (number, 0, max >> shift, &n) < 0)
         return -1;
     *bytes = n << shift;

@@ -26,9 +26,8 @@ const char *user_instead (char buf[USER_INSTEAD], const char *name)
     if (geteuid () == 0)
         snprintf (buf, USER_INSTEAD, "runuser -u %s -- pmm ...", name);
     else
-        snprintf (buf, USER_INSTEAD,
-                  "staff do so by sudo -u %s pmm ...; users have srun "
-                  "--pmm-check, and pmm why JOBID where they may read the "
-                  "ledger", name);
+        snprintf (buf, USER_INSTEAD, "staff do so by sudo -u %s pmm ...; users "
+                                     "have srun --pmm-check, and pmm why JOBID "
+                                     "where they may read the ledger", name);
     return buf;
 }

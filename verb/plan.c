@@ -103,8 +103,7 @@ void plan_say (const struct inputs *in, const struct plan_file_extra *extra)
                         "are probed");
     if (extra->stderr_rms > 0)
         verb_say ("predicted standard errors of links and groups: rms %.2f, "
-                  "max %.2f of an RTT's",
-                  extra->stderr_rms, extra->stderr_max);
+                  "max %.2f of an RTT's", extra->stderr_rms, extra->stderr_max);
     if (plan_probes (plan) > 0)
         report_path_sharing (in);
     if (plan_maximal (plan) && !plan_rules (plan_method (plan))->schedule)

@@ -268,8 +268,7 @@ static int add_process_results (const struct results *r, const struct party *p,
 
         if (blob->len - at < RECORD
             || !unpack_pair_result (blob->data + at, p->n, &peer, &pair))
-            return error_world (err, "%s sent invalid results",
-                                p->label[from]);
+            return error_world (err, "%s sent invalid results", p->label[from]);
         pair.a = r->receives ? peer : from;
         pair.b = r->receives ? from : peer;
         if (series_add (s, &pair, err) < 0)

@@ -253,8 +253,7 @@ static int find_end (const void *arg, const char *name, struct error *err)
     char host[NAME_MAX_BYTES];
 
     if (process == p->n) {
-        snprintf (host, sizeof (host), "%.*s", (int)strcspn (name, ":"),
-                  name);
+        snprintf (host, sizeof (host), "%.*s", (int)strcspn (name, ":"), name);
         process = pairs_process (p, host);
     }
     return process < p->n ? (int)process

@@ -128,10 +128,8 @@ static int set_patterns (void *field, const char *value, struct error *err)
         int kind = pattern_find (name);
 
         if (kind < 0 && strcmp (name, "pmm"))
-            return error_input (err,
-                                "'%s' is not a pattern; 'pmm-compare pattern' "
-                                "lists them",
-                                name);
+            return error_input (err, "'%s' is not a pattern; 'pmm-compare "
+                                     "pattern' lists them", name);
         if (kind >= 0 && pattern_whole ((enum pattern_kind)kind)
             && kind != PATTERN_ALL_TO_ALL)
             return error_input (err, "%s is a topology, not a pattern of "

@@ -30,9 +30,8 @@ static int check_round_hosts (const struct probe *p, size_t n, size_t round,
     qsort (host, 2 * n, sizeof (*host), compare_strings);
     for (size_t i = 1; i < 2 * n; i++)
         if (strcmp (host[i - 1], host[i]) == 0)
-            return error_input (err,
-                                "round %zu: %s is in it twice, by two"
-                                " rails; plan one rail for ClusterKit",
+            return error_input (err, "round %zu: %s is in it twice, by two "
+                                     "rails; plan one rail for ClusterKit",
                                 round + 1, host[i]);
     return 0;
 }
@@ -66,10 +65,8 @@ int clusterkit_write (const struct plan *plan, const struct pathset *ps,
 
 static int below_zero (double ns, double overhead_ns, struct error *err)
 {
-    return error_input (err,
-                        "a latency of %.6g ns is less than twice the"
-                        " overhead of %.6g ns",
-                        ns, overhead_ns);
+    return error_input (err, "a latency of %.6g ns is less than twice the "
+                             "overhead of %.6g ns", ns, overhead_ns);
 }
 
 int loggops_write (const struct infer_matrix *m, double overhead_ns, FILE *fp,
@@ -126,10 +123,8 @@ static int check_known (const struct infer_matrix *m, struct error *err)
     uint64_t unknown = infer_matrix_unknown (m);
 
     if (unknown > 0)
-        return error_input (err,
-                            "an architecture wants all pairs, %s not"
-                            " known",
-                            COUNTED (unknown, "pair"));
+        return error_input (err, "an architecture wants all pairs, %s not "
+                                 "known", COUNTED (unknown, "pair"));
     return 0;
 }
 
@@ -237,10 +232,9 @@ static size_t level (const struct leaf_tree *t, uint32_t a, uint32_t b)
 static int no_tree (const struct leaf_tree *t, uint32_t a, uint32_t b,
                     struct error *err)
 {
-    return error_input (err,
-                        "%s and %s: the latencies are no tree of equal"
-                        " groups; a deco takes any",
-                        t->m->label[a], t->m->label[b]);
+    return error_input (err, "%s and %s: the latencies are no tree of equal "
+                             "groups; a deco takes any", t->m->label[a],
+                        t->m->label[b]);
 }
 
 /* The groups of a level: the first node without a group, and all nodes that are

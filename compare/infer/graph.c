@@ -100,8 +100,7 @@ static int read_vertex (struct graph_reader *r, char *s, struct error *err)
     if (read_id (&s, &id, err) < 0)
         return -1;
     if (map_find (&r->vertex, id) != MAP_NONE)
-        return error_input (err, "vertex %u is there twice",
-                            (unsigned int)id);
+        return error_input (err, "vertex %u is there twice", (unsigned int)id);
     label = next_graph_word (&s);
     if (strcmp (label, SWITCH) == 0) {
         map_put (&r->vertex, id, TGF_MAX_VERTICES + r->nswitches++);

@@ -63,8 +63,7 @@ int infer_matrix_name (struct infer_matrix *m, uint32_t a, const char *label,
     for (uint32_t i = 0; i < m->n; i++)
         if (i != a && !strcmp (m->label[i], copy)) {
             free (copy);
-            return error_input (err, "two nodes are called %.80s",
-                                m->label[i]);
+            return error_input (err, "two nodes are called %.80s", m->label[i]);
         }
     free (m->label[a]);
     m->label[a] = copy;
@@ -132,8 +131,7 @@ static int read_matrix_row (struct infer_matrix *m, uint32_t a, char *words,
         double *ns = &m->ns[(size_t)a * m->n + b];
 
         if (!word)
-            return error_input (err, "%s, not %u", COUNTED (b, "value"),
-                                m->n);
+            return error_input (err, "%s, not %u", COUNTED (b, "value"), m->n);
         if (a == b || !strcmp (word, "-"))
             continue;
         if (text_double (word, INFER_MIN_NS / unit_ns, INFER_MAX_NS / unit_ns,
@@ -264,9 +262,8 @@ struct infer_matrix *infer_matrix_of_series (const struct series *s,
         known++;
     }
     if (known == 0) {
-        error_input (err,
-                     "no pair was measured by messages of %" PRIu64 " bytes",
-                     length);
+        error_input (err, "no pair was measured by messages of %" PRIu64
+                          " bytes", length);
         goto error;
     }
     infer_matrix_mean (m);

@@ -386,10 +386,9 @@ static int walk_model_route (const void *net, uint32_t from, uint32_t to,
 
     for (uint32_t at = from; at != to; at = arc_head_vertex (m, arc[n++])) {
         if (n == PATH_MAX_HOPS)
-            return error_input (err,
-                                "the path from %s to %s has more than "
-                                "%d edges",
-                                m->label[from], m->label[to], PATH_MAX_HOPS);
+            return error_input (err, "the path from %s to %s has more than %d "
+                                     "edges", m->label[from], m->label[to],
+                                PATH_MAX_HOPS);
         if ((arc[n] = arc_to (r, at, to)) == NETWORK_NONE)
             return error_input (err, "%s is not joined to %s", m->label[from],
                                 m->label[to]);

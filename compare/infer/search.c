@@ -234,9 +234,8 @@ static bool is_model_clear (const struct model_search *s,
         return false;
     }
     if (!one && noise * needed > least) {
-        error_world (err, "latencies overlap: switches seem to be %.4g "
-                          "apart, and values scatter by %.3g",
-                     least, m->noise_ns);
+        error_world (err, "latencies overlap: switches seem to be %.4g apart, "
+                          "and values scatter by %.3g", least, m->noise_ns);
         return false;
     }
     if (m->noise_ns > RESOLUTION * s->median)
@@ -245,9 +244,8 @@ static bool is_model_clear (const struct model_search *s,
     if ((one && m->noise_ns > TOO_NOISY * s->median)
         || ((proof == GAP || rest.digits > HIDDEN)
             && (one || left > SMALL * least))) {
-        error_world (err, "latencies overlap: they scatter by %.3g about "
-                          "%.4g, in which a switch may hide",
-                     m->noise_ns, s->median);
+        error_world (err, "latencies overlap: they scatter by %.3g about %.4g, "
+                          "in which a switch may hide", m->noise_ns, s->median);
         return false;
     }
     return true;

@@ -36,8 +36,7 @@ static int add_talk_arc (struct talk_reader *r, uint32_t a, uint32_t b,
     if (a == b || amount == 0)
         return 0;
     if (r->narcs == 2 * TALK_PAIRS_MAX)
-        return error_input (err, "more than %d pairs of ranks",
-                            TALK_PAIRS_MAX);
+        return error_input (err, "more than %d pairs of ranks", TALK_PAIRS_MAX);
     for (int back = 0; back < 2; back++) {
         r->arc = xgrow (r->arc, r->narcs, sizeof (*r->arc));
         r->arc[r->narcs++] = (struct talk_arc){ back ? b : a, back ? a : b,
@@ -68,8 +67,7 @@ static int read_talk_line (struct talk_reader *r, char *line, struct error *err)
     for (word = strtok_r (line, blanks, &rest); word;
          word = strtok_r (NULL, blanks, &rest)) {
         if (n == TALK_RANKS_MAX)
-            return error_input (err, "more than %d numbers",
-                                TALK_RANKS_MAX);
+            return error_input (err, "more than %d numbers", TALK_RANKS_MAX);
         r->value = xgrow (r->value, n, sizeof (*r->value));
         if (text_double (word, 0, AMOUNT_MAX, &r->value[n++]) < 0)
             return error_input (err, "%.40s is not an amount from 0 to 1e18",
@@ -128,8 +126,7 @@ static int read_talk_series (struct talk_reader *r, FILE *fp, const char *name,
     if (!s)
         rc = error_input (err, "%s: no run of pairs", name);
     else if (s->nprocesses > TALK_RANKS_MAX)
-        rc = error_input (err, "%s: more than %d ranks", name,
-                          TALK_RANKS_MAX);
+        rc = error_input (err, "%s: more than %d ranks", name, TALK_RANKS_MAX);
     else
         r->n = s->nprocesses;
     for (size_t i = 0; rc == 0 && i < s->npairs; i++)

@@ -552,15 +552,11 @@ int noise_draw (uint32_t n, uint32_t nnoise, const struct probe *goal,
     uint32_t k = 0;
 
     if (n < 2 || nnoise > n - 2)
-        return error_input (err,
-                            "%u noise processes and a pair: there are"
-                            " %u processes",
-                            nnoise, n);
+        return error_input (err, "%u noise processes and a pair: there are %u "
+                                 "processes", nnoise, n);
     if (goal && (goal->a >= n || goal->b >= n || goal->a == goal->b))
-        return error_input (err,
-                            "a goal pair of %u and %u: they are not two"
-                            " of %u processes",
-                            goal->a, goal->b, n);
+        return error_input (err, "a goal pair of %u and %u: they are not two "
+                                 "of %u processes", goal->a, goal->b, n);
     if (goal) {
         process[k++] = goal->a;
         process[k++] = goal->b;

@@ -130,9 +130,8 @@ int series_compare (struct series_comparison *c, const struct series *x,
 
     *c = (struct series_comparison){ .stat = of_both };
     if (series_stat_known (x, of_both) != of_both)
-        return error_input (err, "one knows the %s of its pairs, the other "
-                                 "the %s",
-                            series_stat_names[of_one],
+        return error_input (err, "one knows the %s of its pairs, the other the "
+                                 "%s", series_stat_names[of_one],
                             series_stat_names[of_both]);
     add_pair_deviations (c, x, y, 0);
     add_pair_deviations (c, y, x, 1);

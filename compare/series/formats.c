@@ -229,8 +229,7 @@ static int write_rates (const struct series *s, enum series_stat stat,
             continue;
         fprintf (fp, "%s, %s, %ju bytes: R(total) %.3f R(avg) %.3f MB/s\n",
                  series_shape_names[t->shape],
-                 t->both_ways ? "both ways" : "one way",
-                 (uintmax_t)t->length,
+                 t->both_ways ? "both ways" : "one way", (uintmax_t)t->length,
                  mbs * (double)series_exchanges (t->shape, n), mbs);
         for (uint32_t k = 0; k < n; k++)
             fprintf (fp, "    R(local) %.3f MB/s %s\n",

@@ -136,8 +136,7 @@ static int byte_time (const struct network *net, uint32_t from, uint32_t to,
         double hop;
 
         if (l->rate <= 0)
-            return error_input (err, "the rate of link %s is not known",
-                                l->id);
+            return error_input (err, "the rate of link %s is not known", l->id);
         hop = BITS * NS_PER_S / l->rate;
         *ns = how == OWN_CUT_THROUGH ? fmax (*ns, hop) : *ns + hop;
     }

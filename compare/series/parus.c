@@ -218,8 +218,7 @@ static int read_parus_head (struct parus_scan *in, struct series *s,
         || next_parus_word (in, "repeats") < 0)
         return -1;
     if (strcmp (in->word, "repeats") && strcmp (in->word, "repeates"))
-        return error_input (in->err, "'%.40s', expected 'repeats'",
-                            in->word);
+        return error_input (in->err, "'%.40s', expected 'repeats'", in->word);
     if (read_parus_number (in, "number of repeats", INT64_MAX, &s->repeats) < 0
         || expect_parus_words (in, "hosts:") < 0)
         return -1;

@@ -108,8 +108,7 @@ static int add_series_length (struct series *s, uint64_t length,
     if (i > 0 && s->length[i - 1] == length)
         return 0;
     if (length > INT64_MAX)
-        return error_input (err, "length %ju is too large",
-                            (uintmax_t)length);
+        return error_input (err, "length %ju is too large", (uintmax_t)length);
     if (s->nlengths == SERIES_LENGTHS_MAX)
         return error_input (err, "more than %d lengths", SERIES_LENGTHS_MAX);
     s->length = xgrow (s->length, s->nlengths, sizeof (*s->length));
@@ -178,12 +177,10 @@ int series_sort (struct series *s, struct error *err)
             continue;
         if (r->shape == SERIES_PAIR)
             return error_input (err, "pair %s %s, length %ju: listed twice",
-                                s->process[r->a].label,
-                                s->process[r->b].label,
+                                s->process[r->a].label, s->process[r->b].label,
                                 (uintmax_t)r->length);
         return error_input (err, "%s, length %ju: listed twice",
-                            series_shape_names[r->shape],
-                            (uintmax_t)r->length);
+                            series_shape_names[r->shape], (uintmax_t)r->length);
     }
     return 0;
 }

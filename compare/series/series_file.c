@@ -480,8 +480,7 @@ int series_read (struct series_list *list, FILE *fp, const char *name,
             series_list_clear (list);
             return -1;
         }
-        snprintf (where, sizeof (where), "%.255s: run %zu", name,
-                  list->n + 1);
+        snprintf (where, sizeof (where), "%.255s: run %zu", name, list->n + 1);
     } while (peek (fp) != EOF);
     return 0;
 }

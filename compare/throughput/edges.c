@@ -240,21 +240,17 @@ static size_t say_switch (struct edges *e, const struct edges_switch *w,
     size_t slow = 0;
 
     if (w->share < enough)
-        add_edges_sentence (
-            e,
-            "FAIL: %s: its nodes got %.0f %% of what their edges allow,"
-            " with %.1f pairs at a time",
-            w->name, 100 * w->share, w->at_once);
+        add_edges_sentence (e, "FAIL: %s: its nodes got %.0f %% of what their "
+                               "edges allow, with %.1f pairs at a time",
+                            w->name, 100 * w->share, w->at_once);
     for (size_t k = w->first; k < w->first + w->n && w->share >= enough; k++) {
         const struct edges_node *x = &e->node[k];
 
         if (!(edges_share (x) < enough))
             continue;
-        add_edges_sentence (
-            e,
-            "WARN: %s got %.0f %% of what the edges allow, others at %s"
-            " more",
-            x->label, 100 * edges_share (x), w->name);
+        add_edges_sentence (e, "WARN: %s got %.0f %% of what the edges allow, "
+                               "others at %s more", x->label,
+                            100 * edges_share (x), w->name);
         slow++;
     }
     return slow;
@@ -275,17 +271,14 @@ static void judge_edges (struct edges *e, double enough)
             e, "no run has one pair at a time, which tells what edges carry:"
                " --pattern one-to-one,one-factor");
     else if (judged + few < e->nswitches)
-        add_edges_sentence (
-            e,
-            "not judged, as no run has several of their pairs at a time,"
-            " are %zu of the switches: --pattern one-to-one,one-factor",
-            e->nswitches - judged - few);
+        add_edges_sentence (e, "not judged, as no run has several of their "
+                               "pairs at a time, are %zu of the switches: "
+                               "--pattern one-to-one,one-factor",
+                            e->nswitches - judged - few);
     if (few > 0)
-        add_edges_sentence (
-            e,
-            "not judged, as fewer than %d nodes were measured, are %zu of"
-            " the switches",
-            EDGES_NODES_MIN, few);
+        add_edges_sentence (e, "not judged, as fewer than %d nodes were "
+                               "measured, are %zu of the switches",
+                            EDGES_NODES_MIN, few);
     if (!e->complete)
         add_edges_sentence (e, "a run is not complete");
     e->status = limited > 0                     ? VERDICT_FAIL

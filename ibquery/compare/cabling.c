@@ -391,8 +391,7 @@ static int read_cabling_line (struct cabling_reader *r, char *line,
             return -1;
     if (n < 4)
         return error_input (err, "%d fields are not a cable: "
-                                 "NODE,PORT,NODE,PORT",
-                            n);
+                                 "NODE,PORT,NODE,PORT", n);
     if (r->number == 1 && *field[1] && *field[3]
         && !strpbrk (field[1], digits) && !strpbrk (field[3], digits))
         return 0;

@@ -44,9 +44,8 @@ static void put_table (const struct fabric_node *n, char *const *text,
     static const char digit[] = "0123456789abcdef";
     unsigned int entries = 0;
 
-    fprintf (fp,
-             "Unicast lids [0x0-0x%x] of switch Lid %u guid 0x%016" PRIx64
-             " (%s):\n  Lid  Out   Destination\n       Port     Info \n",
+    fprintf (fp, "Unicast lids [0x0-0x%x] of switch Lid %u guid 0x%016" PRIx64
+                 " (%s):\n  Lid  Out   Destination\n       Port     Info \n",
              n->lft_top, n->lid, n->guid, n->desc);
     for (unsigned int lid = 0; lid <= n->lft_top; lid++) {
         unsigned int port = n->lft[lid];

@@ -139,8 +139,7 @@ static void write_net_node (const struct net_writer *w, uint32_t node)
     fprintf (w->fp, "\t\t# ");
     put_text (w, n->desc, NODE_TEXT);
     if (is_switch)
-        fprintf (w->fp, " enhanced port 0 lid %u lmc 0",
-                 w->lids ? n->lid : 0);
+        fprintf (w->fp, " enhanced port 0 lid %u lmc 0", w->lids ? n->lid : 0);
     putc ('\n', w->fp);
     for (unsigned int i = 0; i < n->nports; i++)
         if (w->f->port[n->first_port + i].link != FABRIC_NONE)

@@ -679,13 +679,10 @@ static void put_notes (const struct topology *t, FILE *fp)
                      "are placed in the greatest.\n", t->nplanes);
     if (t->ncrossings == 0)
         return;
-    fprintf (fp,
-             "# This fabric is not a tree: leaves are joined to each other by "
-             "%s (%s - %s).\n"
-             "# Leaves are grouped by them; within a group, Slurm takes all to "
-             "be equally far.\n"
-             "# For a dragonfly, TopologyParam=Dragonfly may place jobs "
-             "better.\n",
+    fprintf (fp, "# This fabric is not a tree: leaves are joined to each other "
+                 "by %s (%s - %s).\n# Leaves are grouped by them; within a "
+                 "group, Slurm takes all to be equally far.\n# For a "
+                 "dragonfly, TopologyParam=Dragonfly may place jobs better.\n",
              COUNTED (t->ncrossings, "cable"), PORT_NAME (t->f, l->a),
              PORT_NAME (t->f, l->b));
 }
@@ -717,8 +714,7 @@ static void put_items (const struct topology *t, bool yaml, FILE *fp)
             folded = item_members (t, i);
             if (yaml)
                 fprintf (fp, "      - switch: \"%s\"\n        %s: \"%s\"\n",
-                         t->item[i].name, leaf ? "nodes" : "children",
-                         folded);
+                         t->item[i].name, leaf ? "nodes" : "children", folded);
             else
                 fprintf (fp, "SwitchName=%s %s=%s\n", t->item[i].name,
                          leaf ? "Nodes" : "Switches", folded);
@@ -737,9 +733,8 @@ static void put_comments (const struct topology *t, FILE *fp)
 
 static void put_conf (const struct topology *t, FILE *fp)
 {
-    fprintf (fp,
-             "# topology.conf for TopologyPlugin=topology/tree, as fabric %.8s "
-             "suggests.\n", t->f->hash);
+    fprintf (fp, "# topology.conf for TopologyPlugin=topology/tree, as fabric "
+                 "%.8s suggests.\n", t->f->hash);
     put_comments (t, fp);
     put_items (t, false, fp);
 }
@@ -853,11 +848,10 @@ static void put_blocks (const struct topology *t, FILE *fp)
 
 static void put_yaml (const struct topology *t, FILE *fp)
 {
-    fprintf (fp,
-             "# topology.yaml for Slurm 25.05 and later, as fabric %.8s "
-             "suggests. Where it is,\n"
-             "# Slurm ignores topology.conf. A partition chooses the blocks by "
-             "Topology=block.\n", t->f->hash);
+    fprintf (fp, "# topology.yaml for Slurm 25.05 and later, as fabric %.8s "
+                 "suggests. Where it is,\n# Slurm ignores topology.conf. A "
+                 "partition chooses the blocks by Topology=block.\n",
+             t->f->hash);
     put_comments (t, fp);
     fprintf (fp, "- topology: tree\n  cluster_default: true\n  tree:\n"
                  "    switches:\n");

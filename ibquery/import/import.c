@@ -331,11 +331,10 @@ static const struct import_format *detect (struct scan *s, struct error *err)
         place_input (&first, err, "the file is empty: see what the program "
                                   "printed on standard error");
     else
-        place_input (&first, err,
-                     "the format is not known: what ibnetdiscover, dump_fts "
-                     "and ibroute print is read, opensm's and ibdiagnet's "
-                     ".lst and .fdbs, and ibdiagnet2.db_csv; "
-                     CABLES);
+        place_input (&first, err, "the format is not known: what "
+                                  "ibnetdiscover, dump_fts and ibroute print "
+                                  "is read, opensm's and ibdiagnet's .lst and "
+                                  ".fdbs, and ibdiagnet2.db_csv; " CABLES);
     return NULL;
 }
 

@@ -505,10 +505,9 @@ static int read_field (struct import *d, struct csv_row *r, unsigned int slot,
              && (!(scan_text (&p, "0x") ? scan_hex (&p, max, &r->v[slot])
                                         : scan_decimal (&p, max, &r->v[slot]))
                  || *p))
-        return import_fault (d, err,
-                            "\"%.40s\" in column %s is not a number of 0 to "
-                            "%" PRIu64, field,
-                            c ? c->name : counter_name (slot / 2 - 1), max);
+        return import_fault (d, err, "\"%.40s\" in column %s is not a number "
+                                     "of 0 to %" PRIu64, field,
+                             c ? c->name : counter_name (slot / 2 - 1), max);
     if (c && c->needed && !r->known[slot])
         return import_fault (d, err, "column %s has no value", c->name);
     /* -1 and -2: the port does not have it */

@@ -60,9 +60,8 @@ static int far_group (struct import *d, char *p, struct error *err)
             return import_fault (d, err, "this is not a group of a .far");
     if (v[0] >= FABRIC_MAX_GROUPS || v[1] > 1
         || 2 * v[0] + v[1] < s->next_group)
-        return import_fault (d, err,
-                            "group %" PRIu64 ", sub-group %" PRIu64
-                            " does not belong here", v[0], v[1]);
+        return import_fault (d, err, "group %" PRIu64 ", sub-group %" PRIu64
+                                     " does not belong here", v[0], v[1]);
     s->next_group = 2 * v[0] + v[1] + 1;
     d->allowed += IMPORT_ENTRY;
     if (v[0] >= s->ngroups

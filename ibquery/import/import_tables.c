@@ -111,9 +111,8 @@ static int lfts_trailer (struct import *d, char *p, struct error *err)
     if (!*p)
         return 0;
     if (!scan_decimal (&p, UINT32_MAX, &count))
-        return import_fault (d, err,
-                            "\"%.40s\" does not belong to a forwarding table",
-                            p);
+        return import_fault (d, err, "\"%.40s\" does not belong to a "
+                                     "forwarding table", p);
     scan_blanks (&p);
     valid = scan_text (&p, "valid ");
     if (!scan_text (&p, "lids dumped") || !t)

@@ -343,10 +343,9 @@ static int join_table (struct import *d, struct import_table *t,
         return place_input (&t->at, err, "a second table of switch %016" PRIx64,
                             t->guid);
     if (t->lft[n->lid] != 0 && t->lft[n->lid] != LFT_NO_ROUTE)
-        return place_input (&t->at, err,
-                            "LID %u leads to port %u of switch %016" PRIx64
-                            ", but is its own in " PLACE, n->lid,
-                            t->lft[n->lid], n->guid,
+        return place_input (&t->at, err, "LID %u leads to port %u of switch "
+                                         "%016" PRIx64 ", but is its own in "
+                                         PLACE, n->lid, t->lft[n->lid], n->guid,
                             d->node[node].address.at.file,
                             d->node[node].address.at.line);
     if (fabric_set_lft (d->f, node, t->lft, t->last, err) < 0)
@@ -412,9 +411,8 @@ static int join_spread_groups (struct import *d, uint32_t node,
                                 n->guid, s->nentries - 1, lid,
                                 d->lid[lid].at.file, d->lid[lid].at.line);
     if (!n->lft)
-        return place_input (&s->at, err,
-                            "groups take the forwarding tables: give "
-                            "ibdiagnet2.fdbs as well");
+        return place_input (&s->at, err, "groups take the forwarding tables: "
+                                         "give ibdiagnet2.fdbs as well");
     entry = all_entries (n, s);
     rc = fabric_set_groups (d->f, node, s->group, s->ngroups, entry, err);
     free (entry);

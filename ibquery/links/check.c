@@ -217,8 +217,7 @@ static enum answer judge_slower (struct checking *x, size_t link,
     strcpy (ground, "most links of its kind run at");
     if (is_less (want, &usual))
         snprintf (ground, GROUND, "most links of its kind run at %s, and both "
-                                  "ends can run at",
-                  RATES_SHOWN (&usual));
+                                  "ends can run at", RATES_SHOWN (&usual));
     if (!is_less (&active, want))
         return add_slower (x, link, SLOWER_REACHED, u), RATE_GOOD;
     if (!known && u == &x->kinds.alike[link] && has_fallen (l))
@@ -399,9 +398,8 @@ static void check_port (struct checking *x, uint32_t port)
         if ((double)f.growth.count
             > growth_allowed (id, &rate, fec, x->seconds))
             add_link_finding (&x->c->finding, &x->c->nfindings, &f,
-                              "%s of %s has grown by %s%" PRIu64
-                              " in %.4g hours, where "
-                              "%.3g an hour are healthy",
+                              "%s of %s has grown by %s%" PRIu64 " in %.4g "
+                              "hours, where %.3g an hour are healthy",
                               counter_name (id), name, bound, f.growth.count,
                               x->seconds / 3600, f.limit_per_hour);
         else if (why == NO_REASON) {

@@ -259,9 +259,8 @@ static int read_columns (void *arg, struct words *w, struct error *err)
         while (id < COUNTERS && strcmp (table[id].name, name) != 0)
             id++;
         if (id == COUNTERS || seen & BIT (id))
-            return error_input (err,
-                                "\"%.40s\" is not a counter, or occurs twice",
-                                name);
+            return error_input (err, "\"%.40s\" is not a counter, or occurs "
+                                     "twice", name);
         seen |= BIT (id);
         r->column[r->ncolumns++] = id;
     }

@@ -305,8 +305,7 @@ static void find_twins (struct overview *p, const struct fabric_host *h)
         for (uint32_t k = i + 1; k < h->count; k++)
             if (e[i].rail && e[k].rail && !strcmp (e[i].rail, e[k].rail)) {
                 fprintf (p->fp, "duplicated: %s has %s twice: two hosts have "
-                                "this name\n",
-                         h->name, e[i].rail);
+                                "this name\n", h->name, e[i].rail);
                 advise (p, "give the hosts that are both called %s names of "
                            "their own", h->name);
                 return;

@@ -68,18 +68,14 @@ static int shape_tree (struct tree_shape *t, const struct fat_tree *tree,
     unsigned int k = tree->oversubscribe > 0 ? tree->oversubscribe : 1;
 
     if (p < 2 || p > WIRING_MAX_PORTS || p % 2 != 0)
-        return error_input (err,
-                            "a fat tree's switches have 2, 4, .. or %d ports, "
-                            "not %u",
-                            WIRING_MAX_PORTS, p);
+        return error_input (err, "a fat tree's switches have 2, 4, .. or %d "
+                                 "ports, not %u", WIRING_MAX_PORTS, p);
     if (q < 1 || q > MAX_LEVELS)
         return error_input (err, "a fat tree has 1 to %d levels, not %u",
                             MAX_LEVELS, q);
     if (k >= p || (q == 1 && k > 1))
-        return error_input (err,
-                            "leaves of %u ports in %u levels cannot be "
-                            "oversubscribed %u times",
-                            p, q, k);
+        return error_input (err, "leaves of %u ports in %u levels cannot be "
+                                 "oversubscribed %u times", p, q, k);
     t->q = q;
     t->up[1] = p / (k + 1);
     t->down[1] = k * t->up[1];
@@ -337,9 +333,8 @@ struct fabric *generate_slimfly (const struct slimfly *fly,
     char name[FABRIC_NAME_MAX];
 
     if (q < 3 || q > MAX_Q || q % 4 == 2 || !field_init (&field, q)) {
-        error_input (err,
-                     "a slim fly's q is a prime power from 3 to %d, not %u",
-                     MAX_Q, q);
+        error_input (err, "a slim fly's q is a prime power from 3 to %d, not "
+                          "%u", MAX_Q, q);
         return NULL;
     }
     if (hosts == 0)
@@ -454,18 +449,15 @@ static int draw_init (struct draw *d, const struct irregular *net,
     if (net->hosts < 1)
         return error_input (err, "an irregular fabric has hosts, not 0");
     if (net->degree < 1 || net->degree > MAX_DEGREE)
-        return error_input (err,
-                            "irregular switches have 1 to %d cables on "
-                            "average, not %u",
-                            MAX_DEGREE, net->degree);
+        return error_input (err, "irregular switches have 1 to %d cables on "
+                                 "average, not %u", MAX_DEGREE, net->degree);
     d->cables = n > 1 ? n * net->degree / 2 : 0;
     if (d->cables < n - 1)
         d->cables = n - 1;
     if (net->hosts > n * WIRING_MAX_PORTS - 2 * d->cables)
-        return error_input (err,
-                            "%u switches of %d ports with %u cables among "
-                            "them cannot have %u hosts",
-                            n, WIRING_MAX_PORTS, d->cables, net->hosts);
+        return error_input (err, "%u switches of %d ports with %u cables among "
+                                 "them cannot have %u hosts", n,
+                            WIRING_MAX_PORTS, d->cables, net->hosts);
     d->switches = n;
     d->hosts = net->hosts;
     d->end = xcalloc (d->cables, sizeof (*d->end));

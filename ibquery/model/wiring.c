@@ -37,10 +37,9 @@ struct wiring *wiring_create (const char *name, uint64_t hosts,
         return NULL;
     }
     if (hosts > FABRIC_MAX_LID || switches > FABRIC_MAX_LID - hosts) {
-        error_input (err,
-                     "the %s has %" PRIu64 " hosts and needs %" PRIu64
-                     " LIDs, but there are %d",
-                     name, hosts, hosts + switches, FABRIC_MAX_LID);
+        error_input (err, "the %s has %" PRIu64 " hosts and needs %" PRIu64
+                          " LIDs, but there are %d", name, hosts,
+                     hosts + switches, FABRIC_MAX_LID);
         return NULL;
     }
     w = xcalloc (1, sizeof (*w));

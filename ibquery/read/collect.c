@@ -82,12 +82,10 @@ static int check_node (const struct fabric_node *n, const struct agent *a,
 {
     if (now->guid == n->guid && (!a->port || now->local_port == a->port))
         return 0;
-    return error_world (err,
-                        "the fabric is not as the snapshot has it: LID "
-                        "%u of %.64s (%016" PRIx64 ") belongs to port %u "
-                        "of %016" PRIx64 " now",
-                        a->to.lid, n->desc, n->guid, now->local_port,
-                        now->guid);
+    return error_world (err, "the fabric is not as the snapshot has it: LID %u "
+                             "of %.64s (%016" PRIx64 ") belongs to port %u of "
+                             "%016" PRIx64 " now", a->to.lid, n->desc, n->guid,
+                        now->local_port, now->guid);
 }
 
 static int on_counter_answer (void *arg, uint64_t cookie,

@@ -112,11 +112,9 @@ static int choose_port (const char *ca, int number, struct device_port *used,
         rc = umad_get_port (ca, number, &port);
     end_stderr_capture (&hush, noise);
     if (rc < 0)
-        return error_world (err,
-                            "no InfiniBand device: %s%s%.0d has no umad "
-                            "device",
-                            ca ? ca : "this machine", number ? " port " : "",
-                            number);
+        return error_world (err, "no InfiniBand device: %s%s%.0d has no umad "
+                                 "device", ca ? ca : "this machine",
+                            number ? " port " : "", number);
     *used = umad_device_port (&port);
     if (!is_infiniband (&port))
         rc = error_world (err, "no InfiniBand device: %s port %d is %s",
@@ -175,10 +173,9 @@ static int device_send (void *arg, const struct mads_packet *p,
     int *agent = &d->agent[class], rc;
 
     if (*agent < 0 && (rc = umad_register (d->fd, class, 1, 0, NULL)) < 0)
-        return error_world (err,
-                            "cannot send MADs of class 0x%02x through %s "
-                            "port %d: %s",
-                            class, d->name.ca, d->name.port, strerror (-rc));
+        return error_world (err, "cannot send MADs of class 0x%02x through %s "
+                                 "port %d: %s", class, d->name.ca, d->name.port,
+                            strerror (-rc));
     if (*agent < 0)
         *agent = rc;
     memset (d->umad, 0, umad_size ());
@@ -258,8 +255,7 @@ struct mads *device_open (const char *ca, int port,
         d->fd = umad_open_port (d->name.ca, d->name.port);
         end_stderr_capture (&hush, noise);
         if (d->fd < 0)
-            error_world (err,
-                         "cannot open the umad device of %s port %d%s: %s",
+            error_world (err, "cannot open the umad device of %s port %d%s: %s",
                          d->name.ca, d->name.port,
                          geteuid () == 0 ? "" : " (only root may)",
                          *noise ? noise : strerror (-d->fd));

@@ -201,10 +201,9 @@ static bool warn_stale (struct fabric *f)
                 lid = f->end[i].lid;
         if (lid == 0)
             continue;
-        fabric_warn (f,
-                     "switch %s (%016" PRIx64 "): the table leads to LID %u by "
-                     "port %u, which has no cable",
-                     n->desc, n->guid, lid, n->lft[lid]);
+        fabric_warn (f, "switch %s (%016" PRIx64 "): the table leads to LID %u "
+                        "by port %u, which has no cable", n->desc, n->guid, lid,
+                     n->lft[lid]);
         return true;
     }
     return false;
@@ -290,8 +289,7 @@ struct fabric *steady_read (struct mads *m, const char *source,
     fabric_destroy (before);
     if (!failed)
         error_world (err, "the fabric changes while it is read: no two of %d "
-                          "readings agree",
-                     pass);
+                          "readings agree", pass);
     else if (err)
         err->fault = ERROR_WORLD;
     return NULL;

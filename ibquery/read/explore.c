@@ -109,8 +109,7 @@ int explore_ahead (struct explore *e, uint32_t node, unsigned int num,
         return 0;
     if (n->to.hops == MADS_HOPS)
         return node_error (n, err, "it is %d hops away, and there is more "
-                                   "behind port %u",
-                           MADS_HOPS, num);
+                                   "behind port %u", MADS_HOPS, num);
     p->ahead = xarray (1, sizeof (*p->ahead));
     *p->ahead = n->to;
     p->ahead->path[++p->ahead->hops] = (uint8_t)num;
@@ -331,9 +330,8 @@ static int64_t find_or_add_node (struct explore *e,
     struct explored_port *p;
 
     if (!is_plausible (info))
-        return error_world (err,
-                            "node %016" PRIx64 " says that it is of type %u "
-                            "and that its port %u of %u was asked",
+        return error_world (err, "node %016" PRIx64 " says that it is of type "
+                                 "%u and that its port %u of %u was asked",
                             info->guid, info->type, info->local_port,
                             info->nports);
     if (node == EXPLORE_NONE) {
@@ -362,10 +360,9 @@ static int connect_explored_ports (struct explore *e, uint32_t a,
 
     if ((pa->far != EXPLORE_NONE && (pa->far != b || pa->far_port != b_num))
         || (pb->far != EXPLORE_NONE && (pb->far != a || pb->far_port != a_num)))
-        return node_error (e->node[a], err,
-                           "port %u leads to %016" PRIx64 "/%u, which leads "
-                           "elsewhere",
-                           a_num, e->node[b]->info.guid, b_num);
+        return node_error (e->node[a], err, "port %u leads to %016" PRIx64
+                                            "/%u, which leads elsewhere", a_num,
+                           e->node[b]->info.guid, b_num);
     pa->far = b;
     pa->far_port = (uint8_t)b_num;
     pb->far = a;
@@ -401,10 +398,8 @@ static int on_node_info (struct explore *e, uint64_t cookie,
     if (own && !data)
         return error_world (err, "the own port does not answer");
     if (!data && status != 0)
-        return node_error (from, err,
-                           "NodeInfo of the far end of port %u is refused, "
-                           "status 0x%04x",
-                           num, status);
+        return node_error (from, err, "NodeInfo of the far end of port %u is "
+                                      "refused, status 0x%04x", num, status);
     if (!data && cookie >> 32 == 0
         && from->port[num].info.state == STATE_ACTIVE)
         return is_mute (from, num, " (is an M_Key needed?)", err);
@@ -712,11 +707,10 @@ static int put_explored_node (struct fabric *f, uint32_t node,
             if (put_mute (f, e, n, i, err) < 0)
                 return -1;
         } else if (!e->part && p->known && p->info.phys_state == PHYS_LINK_UP)
-            fabric_warn (f,
-                         "%s %s (%016" PRIx64 "): port %u is up, but there is "
-                         "no answer from its far end",
-                         fabric_type_name (n->info.type), n->desc,
-                         n->info.guid, i);
+            fabric_warn (f, "%s %s (%016" PRIx64 "): port %u is up, but there "
+                            "is no answer from its far end",
+                         fabric_type_name (n->info.type), n->desc, n->info.guid,
+                         i);
     }
     return explored_is_switch (n) ? put_explored_switch (f, node, n, err) : 0;
 }

@@ -184,9 +184,8 @@ static int transmit (struct mads *m, struct mads_item *s, struct error *err)
         s->tid = ++m->last_tid;
     if (m->opts.max > 0 && m->counts.sent == m->opts.max) {
         m->exhausted = true;
-        return error_world (err, "more than %" PRIu64 " MADs are needed, "
-                                 "which is the limit",
-                            m->opts.max);
+        return error_world (err, "more than %" PRIu64 " MADs are needed, which "
+                                 "is the limit", m->opts.max);
     }
     m->counts.sent++;
     build_mad_packet (m, s, &packet);
@@ -315,8 +314,7 @@ static int check_deadline (struct mads *m, struct error *err)
         return 0;
     m->exhausted = true;
     return error_world (err, "not done within %" PRId64 " ms, which is the "
-                             "deadline",
-                        m->opts.deadline_ms);
+                             "deadline", m->opts.deadline_ms);
 }
 
 static int step (struct mads *m, struct error *err)

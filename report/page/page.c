@@ -104,8 +104,7 @@ static json_t *page_end_json (const struct page *p, uint32_t port)
                      fabric_state_name (at->state));
     xcheck (end);
     if (n->type != NODE_SWITCH && n->host != FABRIC_NONE)
-        json_put (end, "host",
-                  json_string (p->fabric->host[n->host].name));
+        json_put (end, "host", json_string (p->fabric->host[n->host].name));
     if (n->system)
         json_put (end, "system", page_guid_json (n->system));
     for (int i = 0; pc && i < COUNTERS; i++)
