@@ -256,10 +256,9 @@ static void take_notes (const struct accepted *a, struct link_check *c,
     for (size_t i = 0; i < *n; i++) {
         const struct accepted_entry *e = find_accepted (a, c, f, &list[i]);
 
-        if (e) {
+        if (e)
             check_note_accepted (c, f, &list[i], e->who, e->time, e->why);
-            free (list[i].why);
-        } else
+        else
             list[kept++] = list[i];
     }
     *n = kept;
@@ -310,21 +309,21 @@ void accepted_apply (const struct accepted *a, struct link_check *c,
 size_t accepted_fewer (const struct fabric *f, const char *snapshots,
                        struct rails_fewer **list)
 {
-    struct link_check *c = xcalloc (1, sizeof (*c));
+    struct link_check *c = check_create ();
     char *path = accepted_path (snapshots);
     struct accepted a;
     struct error err;
     size_t n;
 
-    c->nfewer = fewer_find (f, &c->fewer);
+    c->nfewer = fewer_find (f, c->pool, &c->fewer);
     if (accepted_load (&a, path, &err) == 0)
         accepted_apply (&a, c, f);
     accepted_clear (&a);
     free (path);
-    *list = c->fewer;
     n = c->nfewer;
-    c->fewer = NULL;
-    c->nfewer = 0;
+    *list = xarray (n, sizeof (**list));
+    for (size_t i = 0; i < n; i++)
+        (*list)[i] = c->fewer[i];
     check_destroy (c);
     return n;
 }

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,35 +47,31 @@ struct checking {
     } untold[REASONS];
 };
 
-/* Append a finding; fmt and the rest are its `why`. */
-__attribute__ ((format (printf, 4, 5))) static void
-add_link_finding (struct link_finding **list, size_t *n,
-                  const struct link_finding *finding, const char *fmt, ...)
+static void add_link_finding (struct link_check *c, struct link_finding **list,
+                              size_t *n, const struct link_finding *finding,
+                              char *why)
 {
-    struct link_finding *f;
-    va_list ap;
-
-    *list = xgrow (*list, *n, sizeof (**list));
-    f = &(*list)[(*n)++];
-    *f = *finding;
-    va_start (ap, fmt);
-    f->why = text_clean (xvasprintf (fmt, ap));
-    va_end (ap);
+    *list = pool_grow (c->pool, *list, *n, sizeof (**list));
+    (*list)[*n] = *finding;
+    (*list)[(*n)++].why = text_clean (why);
 }
 
-__attribute__ ((format (printf, 3, 4)))
-static void add_text (char ***list, size_t *n, const char *fmt, ...)
+static void add_text (struct link_check *c, char ***list, size_t *n, char *text)
 {
-    va_list ap;
-
-    *list = xgrow (*list, *n, sizeof (**list));
-    va_start (ap, fmt);
-    (*list)[(*n)++] = text_clean (xvasprintf (fmt, ap));
-    va_end (ap);
+    *list = pool_grow (c->pool, *list, *n, sizeof (**list));
+    (*list)[(*n)++] = text_clean (text);
 }
 
-#define add_limit(c, ...) add_text (&(c)->limit, &(c)->nlimits, __VA_ARGS__)
-#define add_note(c, ...) add_text (&(c)->note, &(c)->nnotes, __VA_ARGS__)
+/* The list of a check, and what is to be said. */
+#define add_found(c, list, finding, ...) \
+    add_link_finding ((c), &(c)->list, &(c)->n##list##s, (finding), \
+                      pool_printf ((c)->pool, __VA_ARGS__))
+#define add_limit(c, ...) \
+    add_text ((c), &(c)->limit, &(c)->nlimits, \
+              pool_printf ((c)->pool, __VA_ARGS__))
+#define add_note(c, ...) \
+    add_text ((c), &(c)->note, &(c)->nnotes, \
+              pool_printf ((c)->pool, __VA_ARGS__))
 
 /*
  * Width and speed
@@ -120,7 +115,8 @@ static void add_slower (struct checking *x, size_t link, enum slower_why why,
     uint32_t a = x->kinds.product[x->f->port[l->a].node];
     uint32_t b = x->kinds.product[x->f->port[l->b].node];
 
-    x->slower = xgrow (x->slower, x->nslower, sizeof (*x->slower));
+    x->slower = pool_grow (x->c->pool, x->slower, x->nslower,
+                           sizeof (*x->slower));
     x->slower[x->nslower++] = (struct slower){
         .why = why, .kind = l->kind,
         .product = { a > b ? a : b, a > b ? b : a }, .active = fabric_rate (l),
@@ -175,7 +171,6 @@ static void note_slower (struct checking *x)
     if (more > 0)
         add_note (x->c, "... and %s that are slower than most of the kind",
                   COUNTED (more, "more link"));
-    free (x->slower);
 }
 
 static bool is_less (const struct rates *a, const struct rates *b)
@@ -321,10 +316,11 @@ static void check_rate (struct checking *x, size_t link)
 
         if (sign == SIGN_WIDTH ? rates_narrower (&active, &want)
                                : rates_slower (&active, &want))
-            add_link_finding (bad ? &c->finding : &c->doubt,
+            add_link_finding (c, bad ? &c->finding : &c->doubt,
                               bad ? &c->nfindings : &c->ndoubts, &finding,
-                              "it runs at %s, %s %s%s", RATES_SHOWN (&active),
-                              ground, RATES_SHOWN (&want), setting);
+                              pool_printf (c->pool, "it runs at %s, %s %s%s",
+                                           RATES_SHOWN (&active), ground,
+                                           RATES_SHOWN (&want), setting));
     }
 }
 
@@ -390,18 +386,18 @@ static void check_port (struct checking *x, uint32_t port)
         const char *bound = f.growth.known == GROWTH_EXACT ? "" : "at least ";
 
         if (wait && f.growth.count > 0)
-            add_link_finding (&x->c->wait, &x->c->nwaits, &f,
-                              "PortXmitWait of %s has grown by %s%" PRIu64,
-                              name, bound, f.growth.count);
+            add_found (x->c, wait, &f,
+                       "PortXmitWait of %s has grown by %s%" PRIu64, name,
+                       bound, f.growth.count);
         if (!growth_is_limited (id))
             continue;
         if ((double)f.growth.count
             > growth_allowed (id, &rate, fec, x->seconds))
-            add_link_finding (&x->c->finding, &x->c->nfindings, &f,
-                              "%s of %s has grown by %s%" PRIu64 " in %.4g "
-                              "hours, where %.3g an hour are healthy",
-                              counter_name (id), name, bound, f.growth.count,
-                              x->seconds / 3600, f.limit_per_hour);
+            add_found (x->c, finding, &f,
+                       "%s of %s has grown by %s%" PRIu64 " in %.4g hours, "
+                       "where %.3g an hour are healthy", counter_name (id),
+                       name, bound, f.growth.count, x->seconds / 3600,
+                       f.limit_per_hour);
         else if (why == NO_REASON) {
             why = reasons[f.growth.known];
             if (why == NO_ANSWER && now && now->told)
@@ -429,10 +425,9 @@ static void check_ber (struct checking *x, uint32_t port)
         };
 
         if (now->told >> id & 1 && ber > limit)
-            add_link_finding (
-                &x->c->finding, &x->c->nfindings, &f,
-                "%s of %s is %.2g, where less than %.0g is healthy",
-                counter_name (id), PORT_NAME (x->f, port), ber, limit);
+            add_found (x->c, finding, &f,
+                       "%s of %s is %.2g, where less than %.0g is healthy",
+                       counter_name (id), PORT_NAME (x->f, port), ber, limit);
     }
 }
 
@@ -461,7 +456,7 @@ static void note_rails (struct checking *x)
 {
     const struct fabric *f = x->f;
     struct rail_odd *odd;
-    size_t n = rails_find_odd (f, &odd);
+    size_t n = rails_find_odd (f, x->c->pool, &odd);
 
     for (size_t i = 0; i < n; i++) {
         const struct fabric_endpoint *e = &f->endpoint[odd[i].endpoint];
@@ -471,7 +466,6 @@ static void note_rails (struct checking *x)
                   PORT_NAME (f, fabric_far_port (f, e->port)), e->rail,
                   odd[i].agree, odd[i].of, f->node[odd[i].leaf].name);
     }
-    free (odd);
 }
 
 /* Links that carry no messages. */
@@ -512,8 +506,8 @@ static size_t lids_at (const struct fabric *f, uint32_t port)
 static void note_static (struct checking *x)
 {
     const struct fabric *f = x->f;
-    bool *all = xcalloc (f->nsubnets + 1,
-                         (FABRIC_MAX_LID + 1) * sizeof (*all));
+    bool *all = pool_alloc (x->c->pool, f->nsubnets + 1,
+                            (FABRIC_MAX_LID + 1) * sizeof (*all));
     size_t more = 0;
 
     for (size_t i = 0; i < f->nends; i++)
@@ -544,14 +538,13 @@ static void note_static (struct checking *x)
     if (more > 0)
         add_note (x->c, "... and for LIDs of %s",
                   COUNTED (more, "more switch"));
-    free (all);
 }
 
 /* Add to a link's first finding that a link in the same cage has one, too. */
 static void note_cage_findings (const struct checking *x)
 {
     const struct fabric *f = x->f;
-    bool *bad = xcalloc (f->nlinks, sizeof (*bad));
+    bool *bad = pool_alloc (x->c->pool, f->nlinks, sizeof (*bad));
 
     for (size_t i = 0; i < x->c->nfindings; i++)
         bad[x->c->finding[i].link] = true;
@@ -569,18 +562,20 @@ static void note_cage_findings (const struct checking *x)
             && f->port[other].link != FABRIC_NONE && bad[f->port[other].link])
             cage = network_cage (fabric_network (f), v->link,
                                  f->port[other].link, &sw);
-        if (cage > 0) {
-            char *why = text_clean (xasprintf (
-                "%s; it and %s are both in cage %u of switch %s (%s): one "
-                "transceiver",
-                v->why, f->link[f->port[other].link].id, cage, sw->name,
-                sw->id));
-
-            free (v->why);
-            v->why = why;
-        }
+        if (cage > 0)
+            v->why = text_clean (pool_printf (
+                x->c->pool, "%s; it and %s are both in cage %u of switch %s "
+                            "(%s): one transceiver", v->why,
+                f->link[f->port[other].link].id, cage, sw->name, sw->id));
     }
-    free (bad);
+}
+
+struct link_check *check_create (void)
+{
+    struct link_check *c = xcalloc (1, sizeof (*c));
+
+    c->pool = pool_create ();
+    return c;
 }
 
 struct link_check *check_links (const struct fabric *f,
@@ -596,7 +591,7 @@ struct link_check *check_links (const struct fabric *f,
         error_input (err, "the earlier reading of the counters is not earlier");
         return NULL;
     }
-    x.c = xcalloc (1, sizeof (*x.c));
+    x.c = check_create ();
     x.c->time = now ? now->time : f->time;
     x.c->hours = x.seconds > 0 ? x.seconds / 3600 : NAN;
     x.kinds = kinds_find (f);
@@ -616,7 +611,7 @@ struct link_check *check_links (const struct fabric *f,
     note_slower (&x);
     limit_counters (&x);
     note_rails (&x);
-    x.c->nfewer = fewer_find (f, &x.c->fewer);
+    x.c->nfewer = fewer_find (f, x.c->pool, &x.c->fewer);
     note_down (&x);
     note_static (&x);
     if (now && !before) {
@@ -678,24 +673,8 @@ void check_accept_rails (struct link_check *c, const struct fabric *f,
 
 void check_destroy (struct link_check *c)
 {
-    if (!c)
-        return;
-    for (size_t i = 0; i < c->nfindings; i++)
-        free (c->finding[i].why);
-    for (size_t i = 0; i < c->ndoubts; i++)
-        free (c->doubt[i].why);
-    for (size_t i = 0; i < c->nwaits; i++)
-        free (c->wait[i].why);
-    for (size_t i = 0; i < c->nnotes; i++)
-        free (c->note[i]);
-    for (size_t i = 0; i < c->nlimits; i++)
-        free (c->limit[i]);
-    free (c->fewer);
-    free (c->finding);
-    free (c->doubt);
-    free (c->wait);
-    free (c->note);
-    free (c->limit);
+    if (c)
+        pool_destroy (c->pool);
     free (c);
 }
 
@@ -712,30 +691,22 @@ enum verdict_status check_status (const struct link_check *c)
 
 #define KIND "link-check"
 
-/* The notes, those of rails first; to be freed with their number. */
+/* The notes, those of rails first, and their number. */
 static char **all_notes (const struct link_check *c, const struct fabric *f,
                          size_t *n)
 {
-    char **all = xarray (c->nnotes + NOTES_MAX + 1, sizeof (*all)), *why;
+    char **all = pool_alloc (c->pool, c->nnotes + NOTES_MAX + 1, sizeof (*all));
 
     *n = 0;
     for (size_t i = 0; i < c->nfewer && i < NOTES_MAX; i++)
-        all[(*n)++] = fewer_text (f, &c->fewer[i]);
-    if (c->nfewer > NOTES_MAX) {
-        why = xasprintf ("... and %s that hosts lack",
-                         COUNTED (c->nfewer - NOTES_MAX, "more rail"));
-        all[(*n)++] = why;
-    }
+        all[(*n)++] = pool_keep (c->pool, fewer_text (f, &c->fewer[i]), free);
+    if (c->nfewer > NOTES_MAX)
+        all[(*n)++] = pool_printf (c->pool, "... and %s that hosts lack",
+                                   COUNTED (c->nfewer - NOTES_MAX,
+                                            "more rail"));
     for (size_t i = 0; i < c->nnotes; i++)
-        all[(*n)++] = xstrdup (c->note[i]);
+        all[(*n)++] = c->note[i];
     return all;
-}
-
-static void free_notes (char **all, size_t n)
-{
-    while (n > 0)
-        free (all[--n]);
-    free (all);
 }
 
 enum { MAX_FILE = 1 << 28, MAX_SIGNS = 1 << 24 };
@@ -772,20 +743,19 @@ static json_t *findings_list_json (const struct link_finding *v, size_t n,
     return list;
 }
 
-/* The sentence of a link that is in doubt, once if it has two signs; the caller
- * frees it. NULL: it has been said.
+/* The sentence of a link that is in doubt, once if it has two signs. NULL: it has
+ * been said.
  */
 static char *link_doubt_text (const struct link_check *c, size_t i,
                               const struct fabric *f)
 {
     const struct link_finding *x = &c->doubt[i];
-    char *why;
 
     if (i > 0 && x->link == x[-1].link)
         return NULL;
-    why = xasprintf ("whether %s is as fast as it can be: %s",
-                     LINK_SHOWN (f, x->link), x->why);
-    return text_clean (why);
+    return text_clean (
+        pool_printf (c->pool, "whether %s is as fast as it can be: %s",
+                     LINK_SHOWN (f, x->link), x->why));
 }
 
 static json_t *limits_json (const struct link_check *c, const struct fabric *f)
@@ -797,7 +767,6 @@ static json_t *limits_json (const struct link_check *c, const struct fabric *f)
 
         if (text)
             json_add (list, json_string (text));
-        free (text);
     }
     return list;
 }
@@ -807,9 +776,7 @@ int check_write (const struct link_check *c, const struct fabric *f,
 {
     size_t n;
     char **notes = all_notes (c, f, &n);
-    json_t *said = json_strings (notes, n);
 
-    free_notes (notes, n);
     return json_write_file (
         KIND, f->hash,
         json_pack ("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "status",
@@ -819,7 +786,7 @@ int check_write (const struct link_check *c, const struct fabric *f,
                    findings_list_json (c->finding, c->nfindings, f, c->hours),
                    "waits",
                    findings_list_json (c->wait, c->nwaits, f, c->hours),
-                   "notes", said, "limits", limits_json (c, f)),
+                   "notes", json_strings (notes, n), "limits", limits_json (c, f)),
         fp, err);
 }
 
@@ -838,7 +805,6 @@ int check_write_text (const struct link_check *c, const struct fabric *f,
     }
     for (size_t i = 0; i < n; i++)
         fprintf (fp, "note: %s\n", notes[i]);
-    free_notes (notes, n);
     for (size_t i = 0; i < c->nlimits; i++)
         fprintf (fp, "not told: %s\n", c->limit[i]);
     for (size_t i = 0; i < c->ndoubts; i++) {
@@ -846,7 +812,6 @@ int check_write_text (const struct link_check *c, const struct fabric *f,
 
         if (text)
             fprintf (fp, "not told: %s\n", text);
-        free (text);
     }
     return ferror (fp) ? error_errno (err, "cannot write") : 0;
 }

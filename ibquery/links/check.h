@@ -51,6 +51,7 @@ struct link_finding {
 };
 
 struct link_check {
+    struct pool *pool;       /* of all of it */
     int64_t time;            /* of the last reading; 0 unknown */
     double hours;            /* between the readings, at most; NAN: only one */
     struct link_finding *finding; /* by link */
@@ -78,6 +79,7 @@ struct link_check *check_links (const struct fabric *f,
                                 const struct counters *before,
                                 const struct counters *now,
                                 struct error *err);
+struct link_check *check_create (void); /* empty */
 void check_destroy (struct link_check *c);
 
 /* The same with counters from files; either may be NULL. */

@@ -22,6 +22,7 @@ enum {
 
 struct fewer_search {
     const struct fabric *f;
+    struct pool *pool;
     uint32_t *rail;     /* [nendpoints] number of its name */
     uint32_t *family;   /* [nhosts] FABRIC_NONE: not compared */
     size_t *members;    /* [nfamilies] */
@@ -64,8 +65,9 @@ char *fewer_rail (const struct fabric *f, uint32_t endpoint,
 static size_t number_rails (struct fewer_search *s)
 {
     const struct fabric *f = s->f;
-    char (*name)[FEWER_RAIL] = xarray (f->nendpoints, sizeof (*name));
-    const char **sorted = xarray (f->nendpoints, sizeof (*sorted));
+    char (*name)[FEWER_RAIL]
+        = pool_alloc (s->pool, f->nendpoints, sizeof (*name));
+    const char **sorted = pool_alloc (s->pool, f->nendpoints, sizeof (*sorted));
     size_t n;
 
     for (uint32_t e = 0; e < f->nendpoints; e++)
@@ -73,15 +75,13 @@ static size_t number_rails (struct fewer_search *s)
     n = text_unique (sorted, f->nendpoints);
     for (uint32_t e = 0; e < f->nendpoints; e++)
         s->rail[e] = text_find (sorted, n, name[e]) - sorted;
-    free (sorted);
-    free (name);
     return n;
 }
 
 /* Each number in a name becomes '#'. */
-static char *fold_name (const char *name)
+static char *fold_name (struct pool *pool, const char *name)
 {
-    char *fold = xstrdup (name), *to = fold;
+    char *fold = pool_strdup (pool, name), *to = fold;
 
     for (; *name; name++)
         if (!isdigit ((unsigned char)*name))
@@ -95,14 +95,14 @@ static char *fold_name (const char *name)
 static void number_families (struct fewer_search *s)
 {
     const struct fabric *f = s->f;
-    char **name = xarray (f->nhosts, sizeof (*name));
-    const char **sorted = xarray (f->nhosts, sizeof (*sorted));
+    const char **name = pool_alloc (s->pool, f->nhosts, sizeof (*name));
+    const char **sorted = pool_alloc (s->pool, f->nhosts, sizeof (*sorted));
     size_t n;
 
     for (uint32_t h = 0; h < f->nhosts; h++)
-        sorted[h] = name[h] = fold_name (f->host[h].name);
+        sorted[h] = name[h] = fold_name (s->pool, f->host[h].name);
     n = text_unique (sorted, f->nhosts);
-    s->members = xcalloc (n, sizeof (*s->members));
+    s->members = pool_alloc (s->pool, n, sizeof (*s->members));
     for (uint32_t h = 0; h < f->nhosts; h++) {
         s->family[h] = FABRIC_NONE;
         if (is_named (f, h)) {
@@ -110,10 +110,6 @@ static void number_families (struct fewer_search *s)
             s->members[s->family[h]]++;
         }
     }
-    for (uint32_t h = 0; h < f->nhosts; h++)
-        free (name[h]);
-    free (name);
-    free (sorted);
 }
 
 /* The finalizer of SplitMix64: sums of such are equal for the same numbers. */
@@ -159,7 +155,7 @@ static size_t count_same (const struct fewer_search *s, uint32_t host)
 static void find_fewer_leaves (struct fewer_search *s)
 {
     const struct fabric *f = s->f;
-    size_t *count = xcalloc (f->nhosts, sizeof (*count)), n = 0;
+    size_t *count = pool_alloc (s->pool, f->nhosts, sizeof (*count)), n = 0;
 
     for (uint32_t e = 0; e < f->nendpoints; e++)
         count[f->endpoint[e].host] += rails_leaf (f, e) != FABRIC_NONE;
@@ -168,7 +164,6 @@ static void find_fewer_leaves (struct fewer_search *s)
         if (rails_leaf (f, e) != FABRIC_NONE)
             s->leaves.v[n++] = rails_leaf (f, e);
     s->hosts = csr_transpose (&s->leaves, f->nnodes);
-    free (count);
 }
 
 static void find_fewer_peers (struct fewer_search *s, uint32_t host)
@@ -283,7 +278,7 @@ static void add_fewer_host (struct fewer_search *s, struct rails_fewer x,
                             struct rails_fewer **list, size_t *n)
 {
     size_t lacks = x.usual - x.has;
-    uint32_t *rail = xarray (lacks, sizeof (*rail));
+    uint32_t *rail = pool_alloc (s->pool, lacks, sizeof (*rail));
     bool known = find_lacking (s, x.host, rail, lacks) == lacks;
 
     if (known)
@@ -291,27 +286,28 @@ static void add_fewer_host (struct fewer_search *s, struct rails_fewer x,
     for (size_t i = 0; i < (known ? lacks : 1); i++) {
         if (known)
             place_rail (s, rail[i], &x);
-        *list = xgrow (*list, *n, sizeof (**list));
+        *list = pool_grow (s->pool, *list, *n, sizeof (**list));
         (*list)[(*n)++] = x;
     }
-    free (rail);
 }
 
-size_t fewer_find (const struct fabric *f, struct rails_fewer **list)
+size_t fewer_find (const struct fabric *f, struct pool *p,
+                   struct rails_fewer **list)
 {
     struct fewer_search s = {
-        .f = f, .rail = xarray (f->nendpoints, sizeof (*s.rail)),
-        .family = xarray (f->nhosts, sizeof (*s.family)),
-        .same = xarray (f->nhosts, sizeof (*s.same)),
-        .sorted = xarray (f->nhosts, sizeof (*s.sorted)),
-        .seen = xcalloc (f->nhosts, sizeof (*s.seen)),
-        .peer = xarray (f->nhosts, sizeof (*s.peer)),
-        .value = xarray (f->nhosts, sizeof (*s.value)),
+        .f = f, .pool = p,
+        .rail = pool_alloc (p, f->nendpoints, sizeof (*s.rail)),
+        .family = pool_alloc (p, f->nhosts, sizeof (*s.family)),
+        .same = pool_alloc (p, f->nhosts, sizeof (*s.same)),
+        .sorted = pool_alloc (p, f->nhosts, sizeof (*s.sorted)),
+        .seen = pool_alloc (p, f->nhosts, sizeof (*s.seen)),
+        .peer = pool_alloc (p, f->nhosts, sizeof (*s.peer)),
+        .value = pool_alloc (p, f->nhosts, sizeof (*s.value)),
     };
     size_t n = 0;
 
     *list = NULL;
-    s.have = xcalloc (number_rails (&s), sizeof (*s.have));
+    s.have = pool_alloc (p, number_rails (&s), sizeof (*s.have));
     number_families (&s);
     compare_sets (&s);
     find_fewer_leaves (&s);
@@ -326,15 +322,6 @@ size_t fewer_find (const struct fabric *f, struct rails_fewer **list)
     }
     csr_clear (&s.leaves);
     csr_clear (&s.hosts);
-    free (s.rail);
-    free (s.family);
-    free (s.members);
-    free (s.same);
-    free (s.sorted);
-    free (s.seen);
-    free (s.peer);
-    free (s.have);
-    free (s.value);
     return n;
 }
 

@@ -28,9 +28,10 @@ struct rails_fewer {
 };
 
 /* Find them, in the order of the hosts and of the names of rails: an item for
- * each rail that a host lacks. Return their number; the caller frees *list.
+ * each rail that a host lacks. Return their number; *list is in the pool.
  */
-size_t fewer_find (const struct fabric *f, struct rails_fewer **list);
+size_t fewer_find (const struct fabric *f, struct pool *pool,
+                   struct rails_fewer **list);
 
 /* A sentence that says which; the caller frees it. */
 char *fewer_text (const struct fabric *f, const struct rails_fewer *x);

@@ -8,7 +8,6 @@
 #include "ibquery/hosts.h"
 #include "ibquery/links/fewer.h"
 #include "ibquery/links/rails.h"
-#include "util/alloc.h"
 #include "util/sort.h"
 #include "util/text.h"
 
@@ -22,39 +21,28 @@ enum {
 /* What to do next: the first thing that was noted. */
 struct overview {
     const struct fabric *f;
+    struct pool *pool;
     FILE *fp;
     char *next;
 };
 
-__attribute__ ((format (printf, 2, 3))) static void
-advise (struct overview *p, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (p->next)
-        return;
-    va_start (ap, fmt);
-    p->next = xvasprintf (fmt, ap);
-    va_end (ap);
-}
+#define advise(p, ...) \
+    ((p)->next = (p)->next ? (p)->next : pool_printf ((p)->pool, __VA_ARGS__))
 
 /* "4 with 2 ports, 1 with 1 port": how many things have each count, the largest
- * first; the caller frees it.
+ * first.
  */
-static char *shares (uint32_t *count, size_t n, const char *noun)
+static char *shares (struct pool *pool, uint32_t *count, size_t n,
+                     const char *noun)
 {
-    char *text = xstrdup ("");
+    char *text = pool_strdup (pool, "");
 
     qsort (count, n, sizeof (*count), compare_u32);
     for (size_t end = n, i; end > 0; end = i) {
-        char *longer;
-
         for (i = end; i > 0 && count[i - 1] == count[end - 1]; i--)
             ;
-        longer = xasprintf ("%s%s%zu with %s", text, *text ? ", " : "",
+        text = pool_printf (pool, "%s%s%zu with %s", text, *text ? ", " : "",
                             end - i, COUNTED (count[end - 1], noun));
-        free (text);
-        text = longer;
     }
     return text;
 }
@@ -62,15 +50,12 @@ static char *shares (uint32_t *count, size_t n, const char *noun)
 static void write_hosts (const struct overview *p)
 {
     const struct fabric *f = p->f;
-    uint32_t *ports = xarray (f->nhosts, sizeof (*ports));
-    char *text;
+    uint32_t *ports = pool_alloc (p->pool, f->nhosts, sizeof (*ports));
 
     for (size_t i = 0; i < f->nhosts; i++)
         ports[i] = f->host[i].count;
-    text = shares (ports, f->nhosts, "port");
-    fprintf (p->fp, "%s: %s\n", COUNTED (f->nhosts, "host"), text);
-    free (text);
-    free (ports);
+    fprintf (p->fp, "%s: %s\n", COUNTED (f->nhosts, "host"),
+             shares (p->pool, ports, f->nhosts, "port"));
 }
 
 static void write_switches (const struct overview *p)
@@ -96,7 +81,7 @@ static void write_switches (const struct overview *p)
 static void write_cables (const struct overview *p)
 {
     const struct fabric *f = p->f;
-    size_t *count = xcalloc (f->nclasses, sizeof (*count));
+    size_t *count = pool_alloc (p->pool, f->nclasses, sizeof (*count));
 
     for (size_t i = 0; i < f->nlinks; i++)
         count[f->link[i].class_id]++;
@@ -105,7 +90,6 @@ static void write_cables (const struct overview *p)
         fprintf (p->fp, "%s%zu %s", i > 0 ? ", " : ": ", count[i],
                  f->class_name[i]);
     fputc ('\n', p->fp);
-    free (count);
 }
 
 struct rail_at {
@@ -129,7 +113,7 @@ static int compare_rails_by_leaf (const void *a, const void *b)
 static void write_rails (const struct overview *p)
 {
     const struct fabric *f = p->f;
-    struct rail_at *at = xarray (f->nendpoints, sizeof (*at));
+    struct rail_at *at = pool_alloc (p->pool, f->nendpoints, sizeof (*at));
     size_t n = 0, leaves = 0;
 
     for (uint32_t e = 0; e < f->nendpoints; e++) {
@@ -160,7 +144,6 @@ static void write_rails (const struct overview *p)
     if (leaves > SHOWN_MAX)
         fprintf (p->fp, "... and at %s\n",
                  COUNTED (leaves - SHOWN_MAX, "switch"));
-    free (at);
 }
 
 /* Whether a cable leads from the switch at one end to the level above, or to its
@@ -179,9 +162,10 @@ static bool is_uplink (const struct fabric *f, size_t link, bool own,
 }
 
 /* The cables from each switch to the level above, or to its own. */
-static uint32_t *count_cables (const struct fabric *f, bool own)
+static uint32_t *count_cables (struct pool *pool, const struct fabric *f,
+                               bool own)
 {
-    uint32_t *count = xcalloc (f->nnodes, sizeof (*count)), from, to;
+    uint32_t *count = pool_alloc (pool, f->nnodes, sizeof (*count)), from, to;
 
     for (size_t i = 0; i < 2 * f->nlinks; i++)
         if (is_uplink (f, i / 2, own, i % 2, &from, &to))
@@ -193,12 +177,13 @@ static uint32_t *count_cables (const struct fabric *f, bool own)
  * have more, in *lacked. Peers have cables to a switch to which it has some, too.
  * Return how many there are.
  */
-static size_t find_lacked (const struct fabric *f, uint32_t node, bool own,
-                           uint32_t **lacked)
+static size_t find_lacked (struct pool *pool, const struct fabric *f,
+                           uint32_t node, bool own, uint32_t **lacked)
 {
-    uint32_t *cables = xcalloc (f->nnodes, sizeof (*cables)); /* of the node, */
-    uint32_t *theirs = xcalloc (f->nnodes, sizeof (*theirs)); /* its peers' */
-    bool *peer = xcalloc (f->nnodes, sizeof (*peer));
+    /* of the node, of its peers */
+    uint32_t *cables = pool_alloc (pool, f->nnodes, sizeof (*cables));
+    uint32_t *theirs = pool_alloc (pool, f->nnodes, sizeof (*theirs));
+    bool *peer = pool_alloc (pool, f->nnodes, sizeof (*peer));
     size_t peers = 0, n = 0;
     uint32_t from, to;
 
@@ -215,14 +200,11 @@ static size_t find_lacked (const struct fabric *f, uint32_t node, bool own,
     for (size_t i = 0; i < 2 * f->nlinks; i++)
         if (is_uplink (f, i / 2, own, i % 2, &from, &to) && peer[from])
             theirs[to]++;
-    *lacked = xarray (f->nnodes, sizeof (**lacked));
+    *lacked = pool_alloc (pool, f->nnodes, sizeof (**lacked));
     for (uint32_t i = 0; i < f->nnodes; i++)
         if (i != node && peers > 0
             && cables[i] < (theirs[i] + peers / 2) / peers)
             (*lacked)[n++] = i;
-    free (cables);
-    free (theirs);
-    free (peer);
     return n;
 }
 
@@ -233,12 +215,11 @@ static void append_lacking_links (const struct overview *p, uint32_t node,
                                   bool own, uint32_t lacks)
 {
     uint32_t *lacked;
-    size_t n = find_lacked (p->f, node, own, &lacked);
+    size_t n = find_lacked (p->pool, p->f, node, own, &lacked);
 
     for (size_t i = 0; i < n && n <= lacks && i < SHOWN_MAX; i++)
         fprintf (p->fp, "%s %s", i > 0 ? "," : "; others have more to",
                  p->f->node[lacked[i]].name);
-    free (lacked);
 }
 
 /* Switches of a level that lack cables which most of it have. */
@@ -246,7 +227,7 @@ static void find_missing (struct overview *p, const uint32_t *count,
                           size_t level, bool own)
 {
     const struct fabric *f = p->f;
-    uint32_t *all = xarray (f->nnodes, sizeof (*all)), usual;
+    uint32_t *all = pool_alloc (p->pool, f->nnodes, sizeof (*all)), usual;
     size_t n = 0, same = 0, shown = 0;
 
     for (size_t i = 0; i < f->nnodes; i++)
@@ -276,13 +257,12 @@ static void find_missing (struct overview *p, const uint32_t *count,
             advise (p, "find the cables that %s lacks", s->name);
         }
     }
-    free (all);
 }
 
 static void write_missing (struct overview *p)
 {
-    uint32_t *up = count_cables (p->f, false);
-    uint32_t *own = count_cables (p->f, true);
+    uint32_t *up = count_cables (p->pool, p->f, false);
+    uint32_t *own = count_cables (p->pool, p->f, true);
     bool seen[LEVELS_MAX] = { false };
 
     for (size_t i = 0; i < p->f->nnodes; i++)
@@ -293,8 +273,6 @@ static void write_missing (struct overview *p)
             find_missing (p, up, l, false);
             find_missing (p, own, l, true);
         }
-    free (up);
-    free (own);
 }
 
 static void find_twins (struct overview *p, const struct fabric_host *h)
@@ -353,7 +331,7 @@ static void report_namesakes (struct overview *p, const struct namesake *v,
 static void find_namesakes (struct overview *p)
 {
     const struct fabric *f = p->f;
-    struct namesake *v = xarray (f->nendpoints, sizeof (*v));
+    struct namesake *v = pool_alloc (p->pool, f->nendpoints, sizeof (*v));
     size_t n = 0;
 
     for (size_t e = 0; e < f->nendpoints; e++) {
@@ -371,14 +349,13 @@ static void find_namesakes (struct overview *p)
             end++;
         report_namesakes (p, &v[i], end - i);
     }
-    free (v);
 }
 
 /* Hosts, and switches of a subnet, that share a name. */
 static void write_duplicates (struct overview *p)
 {
     const struct fabric *f = p->f;
-    char **name = xarray (f->nnodes, sizeof (*name));
+    char **name = pool_alloc (p->pool, f->nnodes, sizeof (*name));
     size_t n = 0;
 
     for (size_t h = 0; h < f->nhosts; h++)
@@ -386,9 +363,9 @@ static void write_duplicates (struct overview *p)
     find_namesakes (p);
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].type == NODE_SWITCH)
-            name[n++] = xasprintf ("%03u%s",
-                                   f->port[f->node[i].first_port].subnet,
-                                   f->node[i].desc);
+            name[n++] = pool_printf (p->pool, "%03u%s",
+                                     f->port[f->node[i].first_port].subnet,
+                                     f->node[i].desc);
     if (n > 0)
         qsort (name, n, sizeof (*name), compare_strings);
     for (size_t i = 0, end; i < n; i = end) {
@@ -401,9 +378,6 @@ static void write_duplicates (struct overview *p)
                        "the stock tools");
         }
     }
-    for (size_t i = 0; i < n; i++)
-        free (name[i]);
-    free (name);
 }
 
 static void advise_first (struct overview *p, const struct link_check *c)
@@ -421,10 +395,9 @@ static void advise_first (struct overview *p, const struct link_check *c)
         advise (p, "look at %s -- %s", PORT_NAME (f, l->a),
                 PORT_NAME (f, l->b));
     }
-    if (rails_find_odd (f, &odd) > 0)
+    if (rails_find_odd (f, p->pool, &odd) > 0)
         advise (p, "look where %s is plugged in",
                 PORT_NAME (f, f->endpoint[odd->endpoint].port));
-    free (odd);
     if (c->nfewer > 0 && c->fewer->example != FABRIC_NONE)
         advise (p, "look for %s of %s: its adapter, its port, its cable",
                 fewer_rail (f, c->fewer->example, rail),
@@ -450,7 +423,7 @@ static bool has_tables (const struct fabric *f)
 int overview_write (const struct fabric *f, const struct link_check *c,
                     FILE *fp, struct error *err)
 {
-    struct overview p = { .f = f, .fp = fp };
+    struct overview p = { .f = f, .pool = c->pool, .fp = fp };
 
     write_hosts (&p);
     write_switches (&p);
@@ -474,6 +447,5 @@ int overview_write (const struct fabric *f, const struct link_check *c,
              p.next ? p.next
                     : "nothing is wrong here; pmm fabric counters, twice, "
                       "shows which cables count errors");
-    free (p.next);
     return 0;
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/alloc.h"
 #include "util/csr.h"
 #include "util/sort.h"
 #include "util/text.h"
@@ -30,6 +29,7 @@ struct rail_place {
 
 struct rail_search {
     const struct fabric *f;
+    struct pool *pool;
     struct rail_place *at; /* [nendpoints] */
     size_t nrails, ncompared;
     struct csr hosts;      /* at each node, if it is a leaf */
@@ -58,8 +58,8 @@ uint32_t rails_leaf (const struct fabric *f, uint32_t endpoint)
 static void find_rail_leaves (struct rail_search *s)
 {
     const struct fabric *f = s->f;
-    const char **name = xarray (f->nendpoints, sizeof (*name));
-    size_t *count = xcalloc (f->nhosts, sizeof (*count));
+    const char **name = pool_alloc (s->pool, f->nendpoints, sizeof (*name));
+    size_t *count = pool_alloc (s->pool, f->nhosts, sizeof (*count));
     size_t n = 0;
     struct csr by_host;
 
@@ -84,8 +84,6 @@ static void find_rail_leaves (struct rail_search *s)
             by_host.v[at++] = s->at[e].leaf;
     s->hosts = csr_transpose (&by_host, f->nnodes);
     csr_clear (&by_host);
-    free (count);
-    free (name);
 }
 
 /* Whether any rail of a host is at a leaf. */
@@ -237,22 +235,24 @@ static bool is_ruled (const struct rail_search *s)
            && FEW_SHARE * all >= s->ncompared;
 }
 
-size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd)
+size_t rails_find_odd (const struct fabric *f, struct pool *p,
+                       struct rail_odd **odd)
 {
     struct rail_search s = {
-        .f = f, .at = xarray (f->nendpoints, sizeof (*s.at)),
-        .shared = xcalloc (f->nhosts, sizeof (*s.shared)),
-        .peer = xarray (f->nhosts, sizeof (*s.peer)),
-        .leaf = xarray (f->nhosts, sizeof (*s.leaf)),
-        .order = xarray (f->nhosts, sizeof (*s.order)),
-        .position = xarray (f->nhosts, sizeof (*s.position)),
+        .f = f, .pool = p,
+        .at = pool_alloc (p, f->nendpoints, sizeof (*s.at)),
+        .shared = pool_alloc (p, f->nhosts, sizeof (*s.shared)),
+        .peer = pool_alloc (p, f->nhosts, sizeof (*s.peer)),
+        .leaf = pool_alloc (p, f->nhosts, sizeof (*s.leaf)),
+        .order = pool_alloc (p, f->nhosts, sizeof (*s.order)),
+        .position = pool_alloc (p, f->nhosts, sizeof (*s.position)),
     };
     size_t n = 0, kept = 0, before;
 
     *odd = NULL;
     find_rail_leaves (&s);
     order_hosts_by_name (&s);
-    s.count = xcalloc (s.nrails, sizeof (*s.count));
+    s.count = pool_alloc (p, s.nrails, sizeof (*s.count));
     for (uint32_t h = 0; h < f->nhosts; h++) {
         uint32_t first = f->host[h].first;
         size_t rails = find_rail_peers (&s, h);
@@ -269,7 +269,7 @@ size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd)
             s.count[own->rail].all++;
             if (2 * x.agree > x.of && x.leaf == own->leaf)
                 continue;
-            *odd = xgrow (*odd, n, sizeof (**odd));
+            *odd = pool_grow (p, *odd, n, sizeof (**odd));
             (*odd)[n++] = x;
         }
         if (n > before)
@@ -286,12 +286,5 @@ size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd)
             && 2 * (*odd)[i].agree > (*odd)[i].of)
             (*odd)[kept++] = (*odd)[i];
     csr_clear (&s.hosts);
-    free (s.at);
-    free (s.shared);
-    free (s.peer);
-    free (s.leaf);
-    free (s.order);
-    free (s.position);
-    free (s.count);
     return kept;
 }

@@ -33,10 +33,11 @@ struct rail_odd {
     size_t agree, of;  /* of so many of them */
 };
 
-/* Find them, in the order of the endpoints. Return their number; the caller
- * frees *odd.
+/* Find them, in the order of the endpoints. Return their number; *odd is
+ * in the pool.
  */
-size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd);
+size_t rails_find_odd (const struct fabric *f, struct pool *pool,
+                       struct rail_odd **odd);
 
 /* The leaf of an endpoint, a node; FABRIC_NONE: it is at no switch. */
 uint32_t rails_leaf (const struct fabric *f, uint32_t endpoint);

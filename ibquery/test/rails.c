@@ -93,10 +93,11 @@ static void lay_random (struct layout *l, unsigned int leaves)
 static size_t count_odd (const struct layout *l)
 {
     struct fabric *f = build (l);
+    struct pool *p = pool_create ();
     struct rail_odd *odd;
-    size_t n = rails_find_odd (f, &odd);
+    size_t n = rails_find_odd (f, p, &odd);
 
-    free (odd);
+    pool_destroy (p);
     fabric_destroy (f);
     return n;
 }
@@ -320,8 +321,9 @@ static void fewer (void)
         for (int by_host = 0; by_host < 2; by_host++) {
             struct fabric *f = build_groups (rows[i].group, rows[i].unit,
                                              by_host, rows[i].device);
+            struct pool *p = pool_create ();
             struct rails_fewer *list;
-            size_t n = fewer_find (f, &list);
+            size_t n = fewer_find (f, p, &list);
             char *text = n > 0 ? fewer_text (f, &list[0]) : NULL;
 
             ok (n == rows[i].found
@@ -329,7 +331,7 @@ static void fewer (void)
                 "%s%s: %zu %s", rows[i].what, by_host ? ", at one leaf" : "", n,
                 text ? text : "");
             free (text);
-            free (list);
+            pool_destroy (p);
             fabric_destroy (f);
         }
 }
