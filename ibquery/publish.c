@@ -122,18 +122,19 @@ static bool is_same_snapshot (const struct fabric *a, const struct fabric *b)
     size_t x = 0, y = 0;
     bool equal = strcmp (a->hash, b->hash) == 0;
     struct pairs cables = { 0 }, replaced = { 0 };
+    struct pool *pool;
     char *s, *t;
 
     if (!equal)
         return false;
+    pool = pool_create ();
     s = snapshot_text (a, &x);
     t = snapshot_text (b, &y);
     for (uint32_t i = 0; i < a->nlinks; i++)
-        pairs_add (&cables, i, i);
-    diff_replaced (a, b, &cables, &replaced);
+        pairs_add (pool, &cables, i, i);
+    diff_replaced (pool, a, b, &cables, &replaced);
     equal = x == y && memcmp (s, t, x) == 0 && replaced.n == 0;
-    free (cables.v);
-    free (replaced.v);
+    pool_destroy (pool);
     free (s);
     free (t);
     return equal;

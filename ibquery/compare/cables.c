@@ -15,24 +15,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/alloc.h"
-
 struct cable_match {
+    struct pool *pool;
     const struct pairs *before, *after;
     uint32_t *at[2];  /* by port: its cable of before, of after */
     uint32_t *mate;   /* by cable: its pair in the other list */
     uint32_t *stays;  /* by cable of before: the port shared with its mate */
 };
 
-void pairs_add (struct pairs *list, uint32_t a, uint32_t b)
+void pairs_add (struct pool *pool, struct pairs *list, uint32_t a, uint32_t b)
 {
-    list->v = xgrow (list->v, list->n, sizeof (*list->v));
+    list->v = pool_grow (pool, list->v, list->n, sizeof (*list->v));
     list->v[list->n++] = (struct pair){ a, b };
 }
 
-uint32_t *cables_none (size_t n)
+uint32_t *cables_none (struct pool *pool, size_t n)
 {
-    uint32_t *v = xarray (n, sizeof (*v));
+    uint32_t *v = pool_alloc (pool, n, sizeof (*v));
 
     return memset (v, 0xff, n * sizeof (*v));
 }
@@ -117,11 +116,12 @@ static void collect_cable_changes (struct cables *c,
         uint32_t port = w->stays[x];
 
         if (w->mate[x] == CABLES_NONE)
-            pairs_add (&c->lost, x, CABLES_NONE);
+            pairs_add (w->pool, &c->lost, x, CABLES_NONE);
         else if (port == CABLES_NONE)
-            pairs_add (&c->same, p.a, p.b);
+            pairs_add (w->pool, &c->same, p.a, p.b);
         else {
-            c->move = xgrow (c->move, c->nmoves, sizeof (*c->move));
+            c->move
+                = pool_grow (w->pool, c->move, c->nmoves, sizeof (*c->move));
             c->move[c->nmoves++] = (struct cable_move){
                 .cable = p, .stays = port,
                 .from = other_cable_end (&w->before->v[x], port),
@@ -132,7 +132,7 @@ static void collect_cable_changes (struct cables *c,
     }
     for (uint32_t y = 0; y < w->after->n; y++)
         if (w->mate[w->before->n + y] == CABLES_NONE)
-            pairs_add (&c->added, CABLES_NONE, y);
+            pairs_add (w->pool, &c->added, CABLES_NONE, y);
 }
 
 static void find_swaps (struct cables *c, uint32_t *by_port, size_t nports)
@@ -148,15 +148,15 @@ static void find_swaps (struct cables *c, uint32_t *by_port, size_t nports)
     }
 }
 
-void cables_compare (struct cables *c, const struct pairs *before,
-                     const struct pairs *after, const bool *is_host,
-                     size_t nports)
+void cables_compare (struct pool *pool, struct cables *c,
+                     const struct pairs *before, const struct pairs *after,
+                     const bool *is_host, size_t nports)
 {
     struct cable_match w = {
-        .before = before, .after = after,
-        .at = { cables_none (nports), cables_none (nports) },
-        .mate = cables_none (before->n + after->n),
-        .stays = cables_none (before->n),
+        .pool = pool, .before = before, .after = after,
+        .at = { cables_none (pool, nports), cables_none (pool, nports) },
+        .mate = cables_none (pool, before->n + after->n),
+        .stays = cables_none (pool, before->n),
     };
 
     *c = (struct cables){ 0 };
@@ -167,17 +167,4 @@ void cables_compare (struct cables *c, const struct pairs *before,
     match_all_cables (&w, is_host, nports);
     collect_cable_changes (c, &w);
     find_swaps (c, w.at[0], nports);
-    free (w.at[0]);
-    free (w.at[1]);
-    free (w.mate);
-    free (w.stays);
-}
-
-void cables_clear (struct cables *c)
-{
-    free (c->same.v);
-    free (c->lost.v);
-    free (c->added.v);
-    free (c->move);
-    *c = (struct cables){ 0 };
 }

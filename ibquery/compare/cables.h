@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/pool.h"
+
 #define CABLES_NONE UINT32_MAX
 
 /* Two ports of a cable, or what something is before and after; CABLES_NONE
@@ -26,7 +28,7 @@ struct pairs {
     size_t n;
 };
 
-void pairs_add (struct pairs *list, uint32_t a, uint32_t b);
+void pairs_add (struct pool *pool, struct pairs *list, uint32_t a, uint32_t b);
 
 struct cable_move {
     struct pair cable;
@@ -47,14 +49,13 @@ struct cables {
 /* Ports are 0 .. nports - 1; in each list, a port has at most one cable.
  * is_host[port]: the port of an adapter; if one of a cable's plugs must have
  * moved, this one is assumed to stay. As many cables as possible are paired,
- * those that share an adapter's port first. The caller calls cables_clear.
+ * those that share an adapter's port first. The lists are in the pool.
  */
-void cables_compare (struct cables *c, const struct pairs *before,
-                     const struct pairs *after, const bool *is_host,
-                     size_t nports);
-void cables_clear (struct cables *c);
+void cables_compare (struct pool *pool, struct cables *c,
+                     const struct pairs *before, const struct pairs *after,
+                     const bool *is_host, size_t nports);
 
-/* An array of n times CABLES_NONE; the caller frees it. */
-uint32_t *cables_none (size_t n);
+/* An array of n times CABLES_NONE. */
+uint32_t *cables_none (struct pool *pool, size_t n);
 
 #endif /* IBQUERY_CABLES_H */

@@ -22,7 +22,7 @@ enum {
 
 /* A name, and a node that has it. */
 struct called {
-    char *name;
+    const char *name;
     uint32_t node;
 };
 
@@ -49,9 +49,10 @@ static int compare_named_nodes (const void *a, const void *b)
     return order ? order : util_compare (x->node, y->node);
 }
 
-static void add_node_name (struct names *names, char *name, uint32_t node)
+static void add_node_name (struct pool *pool, struct names *names,
+                           const char *name, uint32_t node)
 {
-    names->v = xgrow (names->v, names->n, sizeof (*names->v));
+    names->v = pool_grow (pool, names->v, names->n, sizeof (*names->v));
     names->v[names->n++] = (struct called){ name, node };
 }
 
@@ -61,17 +62,11 @@ static void sort_names (struct names *names)
         qsort (names->v, names->n, sizeof (*names->v), compare_named_nodes);
 }
 
-static void clear_names (struct names *names)
-{
-    for (size_t i = 0; i < names->n; i++)
-        free (names->v[i].name);
-    free (names->v);
-}
-
 /* NAME of a managed switch, "MF0;NAME:MODEL/U1", or a host's name without its
  * domain. NULL: there is none.
  */
-static char *brief_name (const struct fabric *f, const struct fabric_node *n)
+static char *brief_name (struct pool *pool, const struct fabric *f,
+                         const struct fabric_node *n)
 {
     const char *name = n->desc;
     size_t len = 0;
@@ -85,7 +80,8 @@ static char *brief_name (const struct fabric *f, const struct fabric_node *n)
         name += strlen (MANAGED);
         len = strcspn (name, ":");
     }
-    return len > 0 && name[len] ? xasprintf ("%.*s", (int)len, name) : NULL;
+    return len > 0 && name[len] ? pool_printf (pool, "%.*s", (int)len, name)
+                                : NULL;
 }
 
 /* Index nodes by description, by the name in texts if that is different, and by
@@ -97,16 +93,16 @@ static void index_names (struct cabling_reader *r)
 
     for (uint32_t i = 0; i < f->nnodes; i++) {
         const struct fabric_node *n = &f->node[i];
-        char *brief = brief_name (f, n);
+        char *brief = brief_name (r->c->pool, f, n);
 
-        add_node_name (&r->whole, xstrdup (n->desc), i);
+        add_node_name (r->c->pool, &r->whole, n->desc, i);
         if (strcmp (n->name, n->desc) != 0)
-            add_node_name (&r->whole, xstrdup (n->name), i);
+            add_node_name (r->c->pool, &r->whole, n->name, i);
         if (n->host != FABRIC_NONE
             && strcmp (f->host[n->host].name, n->desc) != 0)
-            add_node_name (&r->whole, xstrdup (f->host[n->host].name), i);
+            add_node_name (r->c->pool, &r->whole, f->host[n->host].name, i);
         if (brief)
-            add_node_name (&r->brief, brief, i);
+            add_node_name (r->c->pool, &r->brief, brief, i);
     }
     sort_names (&r->whole);
     sort_names (&r->brief);
@@ -229,8 +225,9 @@ static int find_named_port (struct cabling_reader *r, const char *node,
     if (n == 0) {
         struct cabling *c = r->c;
 
-        c->absent = xgrow (c->absent, c->nabsent, sizeof (*c->absent));
-        c->absent[c->nabsent++] = xstrdup (node);
+        c->absent
+            = pool_grow (c->pool, c->absent, c->nabsent, sizeof (*c->absent));
+        c->absent[c->nabsent++] = pool_strdup (c->pool, node);
         return 0;
     }
     for (size_t i = 0; i < n; i++) {
@@ -362,9 +359,10 @@ static void take_cable (struct cabling_reader *r, uint32_t a, uint32_t b,
             r->unsure[a == FABRIC_NONE ? b : a] = true;
         return;
     }
-    c->line = xgrow (c->line, c->nlines, sizeof (*c->line));
+    c->line = pool_grow (c->pool, c->line, c->nlines, sizeof (*c->line));
     c->line[c->nlines++]
-        = (struct cabling_line){ r->number, a, b, xstrdup (label) };
+        = (struct cabling_line){ r->number, a, b,
+                                 pool_strdup (c->pool, label) };
 }
 
 static int read_cabling_line (struct cabling_reader *r, char *line,
@@ -412,8 +410,8 @@ static int read_cabling_lines (struct cabling_reader *r, size_t len,
     char *end = r->text + len, *newline;
     char *p = r->text;
 
-    r->line_of = xcalloc (r->c->f->nports, sizeof (*r->line_of));
-    r->unsure = xcalloc (r->c->f->nports, sizeof (*r->unsure));
+    r->line_of = pool_alloc (r->c->pool, r->c->f->nports, sizeof (*r->line_of));
+    r->unsure = pool_alloc (r->c->pool, r->c->f->nports, sizeof (*r->unsure));
     if (len >= 3 && memcmp (p, "\xef\xbb\xbf", 3) == 0)
         p += 3; /* the byte order mark that spreadsheets write */
     for (; p < end; p = newline + 1) {
@@ -457,19 +455,16 @@ static void compare_cabling (struct cabling *c, const bool *unsure)
 {
     const struct fabric *f = c->f;
     struct pairs is = { 0 }, wanted = { 0 };
-    bool *is_host = xcalloc (f->nports, sizeof (*is_host));
+    bool *is_host = pool_alloc (c->pool, f->nports, sizeof (*is_host));
 
     for (size_t i = 0; i < f->nlinks; i++)
-        pairs_add (&is, f->link[i].a, f->link[i].b);
+        pairs_add (c->pool, &is, f->link[i].a, f->link[i].b);
     for (size_t i = 0; i < c->nlines; i++)
-        pairs_add (&wanted, c->line[i].a, c->line[i].b);
+        pairs_add (c->pool, &wanted, c->line[i].a, c->line[i].b);
     for (size_t i = 0; i < f->nports; i++)
         is_host[i] = f->node[f->port[i].node].type != NODE_SWITCH;
-    cables_compare (&c->found, &is, &wanted, is_host, f->nports);
+    cables_compare (c->pool, &c->found, &is, &wanted, is_host, f->nports);
     drop_unsure_cables (c, unsure);
-    free (is.v);
-    free (wanted.v);
-    free (is_host);
 }
 
 struct cabling *cabling_read (const struct fabric *f, FILE *fp,
@@ -481,6 +476,7 @@ struct cabling *cabling_read (const struct fabric *f, FILE *fp,
     int rc = -1;
 
     c->f = f;
+    c->pool = pool_create ();
     r.text = file_slurp (fp, MAX_FILE, &len, err);
     if (!r.text)
         error_prefix (err, "%s", name);
@@ -491,11 +487,7 @@ struct cabling *cabling_read (const struct fabric *f, FILE *fp,
         else
             compare_cabling (c, r.unsure);
     }
-    clear_names (&r.whole);
-    clear_names (&r.brief);
     free (r.text);
-    free (r.line_of);
-    free (r.unsure);
     if (rc == 0)
         return c;
     cabling_destroy (c);
@@ -504,14 +496,7 @@ struct cabling *cabling_read (const struct fabric *f, FILE *fp,
 
 void cabling_destroy (struct cabling *c)
 {
-    if (!c)
-        return;
-    for (size_t i = 0; i < c->nlines; i++)
-        free (c->line[i].label);
-    for (size_t i = 0; i < c->nabsent; i++)
-        free (c->absent[i]);
-    free (c->line);
-    free (c->absent);
-    cables_clear (&c->found);
+    if (c)
+        pool_destroy (c->pool);
     free (c);
 }

@@ -41,6 +41,7 @@ struct cabling_line {
  * other end has is not too many.
  */
 struct cabling {
+    struct pool *pool;         /* of all of it */
     const struct fabric *f;    /* the caller's */
     struct cabling_line *line; /* the cables wanted */
     size_t nlines;

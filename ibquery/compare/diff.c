@@ -29,6 +29,7 @@ struct diff_source {
 };
 
 struct diff_work {
+    struct pool *pool; /* d's */
     struct diff *d;
     const struct fabric *a, *b;
     uint32_t *node_b, *node_a; /* d's */
@@ -39,9 +40,9 @@ struct diff_work {
     uint32_t *source_of;       /* by port of a; FABRIC_NONE */
 };
 
-static uint32_t *far_ends (const struct fabric *f)
+static uint32_t *far_ends (struct pool *pool, const struct fabric *f)
 {
-    uint32_t *far = cables_none (f->nports);
+    uint32_t *far = cables_none (pool, f->nports);
 
     for (size_t i = 0; i < f->nports; i++)
         far[i] = fabric_far_port (f, i);
@@ -103,7 +104,7 @@ static uint32_t find_replacement (const struct diff_work *w, uint32_t i)
  */
 static void match_nodes (struct diff_work *w)
 {
-    uint32_t *now = cables_none (w->a->nnodes);
+    uint32_t *now = cables_none (w->pool, w->a->nnodes);
 
     for (size_t i = 0; i < w->a->nnodes; i++) {
         uint32_t k = fabric_find_node (w->b, w->a->node[i].guid);
@@ -120,20 +121,19 @@ static void match_nodes (struct diff_work *w)
         if (now[i] != FABRIC_NONE && w->node_a[now[i]] == FABRIC_NONE) {
             w->node_b[i] = now[i];
             w->node_a[now[i]] = i;
-            pairs_add (&w->d->nodes_replaced, i, now[i]);
+            pairs_add (w->pool, &w->d->nodes_replaced, i, now[i]);
         }
-    free (now);
 }
 
-/* List the hosts of f that `other` has neither by name nor by an adapter, and
- * the nodes that it lacks, without those of these hosts. f is a, or b if in_b.
+/* List the hosts of a, or of b if in_b, that the other has neither by name nor by
+ * an adapter, and the nodes that it lacks, without those of these hosts.
  */
-static void list_missing_nodes (const struct fabric *f,
-                                const struct fabric *other,
-                                const uint32_t *match, bool in_b,
-                                struct pairs *hosts, struct pairs *nodes)
+static void list_missing_nodes (struct diff *d, const uint32_t *match,
+                                bool in_b, struct pairs *hosts,
+                                struct pairs *nodes)
 {
-    bool *listed = xcalloc (f->nhosts, sizeof (*listed));
+    const struct fabric *f = in_b ? d->b : d->a, *other = in_b ? d->a : d->b;
+    bool *listed = pool_alloc (d->pool, f->nhosts, sizeof (*listed));
 
     for (uint32_t i = 0; i < f->nhosts; i++) {
         const struct fabric_host *h = &f->host[i];
@@ -147,13 +147,14 @@ static void list_missing_nodes (const struct fabric *f,
         }
         listed[i] = !there;
         if (!there)
-            pairs_add (hosts, in_b ? FABRIC_NONE : i, in_b ? i : FABRIC_NONE);
+            pairs_add (d->pool, hosts, in_b ? FABRIC_NONE : i,
+                       in_b ? i : FABRIC_NONE);
     }
     for (uint32_t i = 0; i < f->nnodes; i++)
         if (match[i] == FABRIC_NONE
             && (f->node[i].host == FABRIC_NONE || !listed[f->node[i].host]))
-            pairs_add (nodes, in_b ? FABRIC_NONE : i, in_b ? i : FABRIC_NONE);
-    free (listed);
+            pairs_add (d->pool, nodes, in_b ? FABRIC_NONE : i,
+                       in_b ? i : FABRIC_NONE);
 }
 
 /* Compare what the nodes in both fabrics report about themselves. */
@@ -167,7 +168,7 @@ static void compare_node_attributes (struct diff_work *w)
         now = &w->b->node[w->node_b[i]];
         if (strcmp (n->desc, now->desc) != 0 || n->nports != now->nports
             || spread_differs (&n->spread, &now->spread))
-            pairs_add (&w->d->nodes_changed, i, w->node_b[i]);
+            pairs_add (w->pool, &w->d->nodes_changed, i, w->node_b[i]);
         w->d->addresses += n->lid != now->lid;
         for (unsigned int k = 0; n->type != NODE_SWITCH && k < n->nports
                                  && k < now->nports; k++) {
@@ -233,9 +234,10 @@ static int compare_lrtl (const void *va, const void *vb)
  */
 enum { LRTL_ENOUGH = 16, LRTL_SAME = 2 };
 
-static void mark_group (const struct diff_lrtl *v, size_t n, int8_t *mark)
+static void mark_group (struct pool *pool, const struct diff_lrtl *v, size_t n,
+                        int8_t *mark)
 {
-    double *off = xarray (n, sizeof (*off));
+    double *off = pool_alloc (pool, n, sizeof (*off));
     double centre, most = INFINITY;
 
     for (size_t i = 0; i < n; i++)
@@ -253,14 +255,14 @@ static void mark_group (const struct diff_lrtl *v, size_t n, int8_t *mark)
 
         *was = *was == 0 || *was == is ? is : LRTL_SAME;
     }
-    free (off);
 }
 
-void diff_replaced (const struct fabric *a, const struct fabric *b,
-                    const struct pairs *same, struct pairs *list)
+void diff_replaced (struct pool *pool, const struct fabric *a,
+                    const struct fabric *b, const struct pairs *same,
+                    struct pairs *list)
 {
-    struct diff_lrtl *v = xarray (2 * same->n, sizeof (*v));
-    int8_t *mark = xcalloc (same->n, sizeof (*mark));
+    struct diff_lrtl *v = pool_alloc (pool, 2 * same->n, sizeof (*v));
+    int8_t *mark = pool_alloc (pool, same->n, sizeof (*mark));
     size_t n = 0;
 
     for (uint32_t i = 0; i < same->n; i++) {
@@ -288,35 +290,37 @@ void diff_replaced (const struct fabric *a, const struct fabric *b,
     for (size_t i = 0, k = 0; i < n; i = k) {
         while (k < n && v[k].group == v[i].group)
             k++;
-        mark_group (v + i, k - i, mark);
+        mark_group (pool, v + i, k - i, mark);
     }
     for (size_t i = 0; i < same->n; i++)
         if (mark[i] == 1 || mark[i] == -1)
-            pairs_add (list, same->v[i].a, same->v[i].b);
-    free (v);
-    free (mark);
+            pairs_add (pool, list, same->v[i].a, same->v[i].b);
 }
 
 static void compare_cables (struct diff_work *w)
 {
     const struct fabric *a = w->a, *b = w->b;
-    bool *is_host = xcalloc (a->nports + b->nports, sizeof (*is_host));
+    bool *is_host
+        = pool_alloc (w->pool, a->nports + b->nports, sizeof (*is_host));
     struct pairs before = { 0 }, after = { 0 };
     struct cables *c = &w->d->cables;
 
     for (size_t i = 0; i < a->nlinks; i++)
-        pairs_add (&before, a->link[i].a, a->link[i].b);
+        pairs_add (w->pool, &before, a->link[i].a, a->link[i].b);
     for (size_t i = 0; i < b->nlinks; i++)
-        pairs_add (&after, common (w, b->link[i].a), common (w, b->link[i].b));
+        pairs_add (w->pool, &after, common (w, b->link[i].a),
+                   common (w, b->link[i].b));
     for (size_t i = 0; i < a->nports; i++)
         is_host[i] = a->node[a->port[i].node].type != NODE_SWITCH;
     for (size_t i = 0; i < b->nports; i++)
         is_host[common (w, i)] = b->node[b->port[i].node].type != NODE_SWITCH;
-    cables_compare (c, &before, &after, is_host, a->nports + b->nports);
+    cables_compare (w->pool, c, &before, &after, is_host,
+                    a->nports + b->nports);
     for (size_t i = 0; i < c->same.n; i++)
         if (is_retrained (w, c->same.v[i]))
-            pairs_add (&w->d->retrained, c->same.v[i].a, c->same.v[i].b);
-    diff_replaced (a, b, &c->same, &w->d->replaced);
+            pairs_add (w->pool, &w->d->retrained, c->same.v[i].a,
+                       c->same.v[i].b);
+    diff_replaced (w->pool, a, b, &c->same, &w->d->replaced);
     for (size_t i = 0; i < c->nmoves; i++) {
         struct cable_move *m = &c->move[i];
         const struct fabric_link *l = &b->link[m->cable.b];
@@ -325,9 +329,6 @@ static void compare_cables (struct diff_work *w)
         m->stays = at_a ? l->a : l->b;
         m->to = at_a ? l->b : l->a;
     }
-    free (before.v);
-    free (after.v);
-    free (is_host);
 }
 
 /*
@@ -392,10 +393,11 @@ static bool is_endpoint (const struct fabric *f, uint32_t port)
 
 static void list_sources (struct diff_work *w)
 {
-    uint32_t *at = cables_none (w->a->nnodes); /* by switch: its source */
+    uint32_t *at
+        = cables_none (w->pool, w->a->nnodes); /* by switch: its source */
 
-    w->source = xcalloc (w->a->nendpoints, sizeof (*w->source));
-    w->source_of = cables_none (w->a->nports);
+    w->source = pool_alloc (w->pool, w->a->nendpoints, sizeof (*w->source));
+    w->source_of = cables_none (w->pool, w->a->nports);
     for (size_t i = 0; i < w->a->nendpoints; i++) {
         uint32_t port = w->a->endpoint[i].port, now = port_b (w, port);
         uint32_t far = w->far_a[port], alone = FABRIC_NONE, *of = &alone;
@@ -412,7 +414,6 @@ static void list_sources (struct diff_work *w)
         w->source[*of].weight++;
         w->source_of[port] = *of;
     }
-    free (at);
 }
 
 /* Compare the tables' entries for one LID. */
@@ -464,7 +465,7 @@ static void compare_routes (struct diff_work *w)
     struct diff_routes *r = &w->d->routes;
     size_t ends = 0;
 
-    w->entries = xcalloc (b->nnodes, sizeof (*w->entries));
+    w->entries = pool_alloc (w->pool, b->nnodes, sizeof (*w->entries));
     list_sources (w);
     for (size_t i = 0; i < a->nports; i++) {
         if (is_endpoint (a, i))
@@ -478,7 +479,7 @@ static void compare_routes (struct diff_work *w)
         if (now != FABRIC_NONE && a->node[i].lid && b->node[now].lid)
             compare_lft_entries (w, a->node[i].lid, b->node[now].lid);
     }
-    r->table = xarray (b->nnodes, sizeof (*r->table));
+    r->table = pool_alloc (w->pool, b->nnodes, sizeof (*r->table));
     for (size_t i = 0; i < b->nnodes; i++)
         if (w->entries[i] > 0)
             r->table[r->ntables++] = (struct diff_table){ i, w->entries[i] };
@@ -488,44 +489,28 @@ static void compare_routes (struct diff_work *w)
 struct diff *diff_fabrics (const struct fabric *a, const struct fabric *b)
 {
     struct diff *d = xcalloc (1, sizeof (*d));
-    struct diff_work w = { .d = d, .a = a, .b = b };
+    struct diff_work w = { .pool = pool_create (), .d = d, .a = a, .b = b };
 
     d->a = a;
     d->b = b;
-    w.node_b = d->node_b = cables_none (a->nnodes);
-    w.node_a = d->node_a = cables_none (b->nnodes);
-    w.far_a = far_ends (a);
-    w.far_b = far_ends (b);
+    d->pool = w.pool;
+    w.node_b = d->node_b = cables_none (d->pool, a->nnodes);
+    w.node_a = d->node_a = cables_none (d->pool, b->nnodes);
+    w.far_a = far_ends (d->pool, a);
+    w.far_b = far_ends (d->pool, b);
     match_nodes (&w);
-    list_missing_nodes (a, b, w.node_b, false, &d->hosts_gone, &d->nodes_gone);
-    list_missing_nodes (b, a, w.node_a, true, &d->hosts_added, &d->nodes_added);
+    list_missing_nodes (d, w.node_b, false, &d->hosts_gone, &d->nodes_gone);
+    list_missing_nodes (d, w.node_a, true, &d->hosts_added, &d->nodes_added);
     compare_node_attributes (&w);
     compare_cables (&w);
     compare_routes (&w);
-    free (w.far_a);
-    free (w.far_b);
-    free (w.entries);
-    free (w.source);
-    free (w.source_of);
     return d;
 }
 
 void diff_destroy (struct diff *d)
 {
-    if (!d)
-        return;
-    free (d->node_b);
-    free (d->node_a);
-    free (d->hosts_gone.v);
-    free (d->hosts_added.v);
-    free (d->nodes_gone.v);
-    free (d->nodes_added.v);
-    free (d->nodes_replaced.v);
-    free (d->nodes_changed.v);
-    cables_clear (&d->cables);
-    free (d->retrained.v);
-    free (d->replaced.v);
-    free (d->routes.table);
+    if (d)
+        pool_destroy (d->pool);
     free (d);
 }
 

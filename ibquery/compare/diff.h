@@ -42,6 +42,7 @@ struct diff_routes {
  * in one of the two only.
  */
 struct diff {
+    struct pool *pool;            /* of all lists */
     const struct fabric *a, *b;   /* the caller's */
     uint32_t *node_b;             /* by node of a: its node in b */
     uint32_t *node_a;             /* by node of b */
@@ -74,8 +75,9 @@ void diff_destroy (struct diff *d);
  * than one class in 1000 has such an end. A class with fewer than 16 ends shows
  * none.
  */
-void diff_replaced (const struct fabric *a, const struct fabric *b,
-                    const struct pairs *same, struct pairs *list);
+void diff_replaced (struct pool *pool, const struct fabric *a,
+                    const struct fabric *b, const struct pairs *same,
+                    struct pairs *list);
 
 /* True if nothing has changed. Then the hashes of the fabrics are equal, too.
  */

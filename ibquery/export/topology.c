@@ -440,6 +440,7 @@ static struct tree_item *add_item (struct topology *t, uint32_t node,
     struct tree_item *item = &t->item[t->nitems++];
 
     *item = (struct tree_item){
+        
         .name = pool_strdup (t->pool, name), .node = node, .parent = FABRIC_NONE,
         .level = level, .leaf = leaf,
     };

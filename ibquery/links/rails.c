@@ -239,8 +239,7 @@ size_t rails_find_odd (const struct fabric *f, struct pool *p,
                        struct rail_odd **odd)
 {
     struct rail_search s = {
-        .f = f, .pool = p,
-        .at = pool_alloc (p, f->nendpoints, sizeof (*s.at)),
+        .f = f, .pool = p, .at = pool_alloc (p, f->nendpoints, sizeof (*s.at)),
         .shared = pool_alloc (p, f->nhosts, sizeof (*s.shared)),
         .peer = pool_alloc (p, f->nhosts, sizeof (*s.peer)),
         .leaf = pool_alloc (p, f->nhosts, sizeof (*s.leaf)),

@@ -23,12 +23,12 @@ static char letter_of (uint32_t port)
     return port < 26 ? 'a' + port : 'A' + port - 26;
 }
 
-static struct pairs parse (const char *s)
+static struct pairs parse (struct pool *pool, const char *s)
 {
     struct pairs c = { 0 };
 
     for (; *s; s += s[2] ? 3 : 2)
-        pairs_add (&c, port_of (s[0]), port_of (s[1]));
+        pairs_add (pool, &c, port_of (s[0]), port_of (s[1]));
     return c;
 }
 
@@ -62,15 +62,16 @@ static const struct {
 
 static void compare (size_t row)
 {
-    struct pairs before = parse (rows[row].before);
-    struct pairs after = parse (rows[row].after);
+    struct pool *pool = pool_create ();
+    struct pairs before = parse (pool, rows[row].before);
+    struct pairs after = parse (pool, rows[row].after);
     bool is_host[PORTS];
     struct cables c;
     char got[200] = "", *p = got;
 
     for (int i = 0; i < PORTS; i++)
         is_host[i] = i < 26;
-    cables_compare (&c, &before, &after, is_host, PORTS);
+    cables_compare (pool, &c, &before, &after, is_host, PORTS);
     for (size_t i = 0; i < c.same.n; i++)
         p += sprintf (p, "= ");
     for (size_t i = 0; i < c.nmoves; i++)
@@ -86,9 +87,7 @@ static void compare (size_t row)
     if (p > got)
         p[-1] = '\0';
     ok (strcmp (got, rows[row].expected) == 0, "%s: %s", rows[row].what, got);
-    cables_clear (&c);
-    free (before.v);
-    free (after.v);
+    pool_destroy (pool);
 }
 
 int main (void)
