@@ -146,11 +146,10 @@ static int run_job_check (const struct passwd *owner, char **argv, char **env)
     struct job_check x = {
         .owner = owner, .argv = argv, .env = env, .status = VERDICT_UNKNOWN,
     };
-    const struct program program = { .run = exec_job_srun,
-                                     .deadline_ms = INT64_MAX,
-                                     .stop = &stopped,
-                                     .take = read_task_output,
-                                     .arg = &x };
+    const struct program program = {
+        .run = exec_job_srun, .deadline_ms = INT64_MAX, .stop = &stopped,
+        .take = read_task_output, .arg = &x,
+    };
     int status;
 
     for (size_t i = 0; i < sizeof (signals) / sizeof (signals[0]); i++)

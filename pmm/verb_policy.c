@@ -784,13 +784,12 @@ static int run_policy_act (struct inputs *in)
 }
 
 static const struct verb *const verbs[] = {
-    &(const struct verb){ .name = "explain",
-                          .help = "show what audits say of each node",
-                          .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_JSON
-                                 | TAKES_COLOUR
-                                 | TAKES_OUTPUT,
-                          .operands = "[NODE]", .max = 1,
-                          .run = explain_policy },
+    &(const struct verb){
+        .name = "explain", .help = "show what audits say of each node",
+        .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_JSON | TAKES_COLOUR
+               | TAKES_OUTPUT, .operands = "[NODE]", .max = 1,
+        .run = explain_policy,
+    },
     &(const struct verb){ .name = "act",
                           .help = "drain, resume and comment nodes, once",
                           .may = TAKES_CONF | TAKES_JSON,
