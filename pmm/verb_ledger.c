@@ -12,7 +12,6 @@
 #include "pmm/lines.h"
 #include "pmm/verb.h"
 #include "util/json.h"
-#include "util/terminal.h"
 
 enum { SHOW_LAST = 20, TREND_LAST = 100, DAY_S = 24 * 3600, DAYS_MAX = 36500 };
 

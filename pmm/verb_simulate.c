@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/samples/simulate.h"
-#include "ibquery/snapshot.h"
 #include "ibquery/spread.h"
 #include "pmm/verb.h"
 #include "util/rng.h"

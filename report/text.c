@@ -7,7 +7,6 @@
 
 #include "report/words.h"
 #include "util/terminal.h"
-#include "util/text.h"
 
 enum { SUSPECTS_SHOWN = 8 };
 

@@ -13,7 +13,7 @@ BEGIN {
         "add_limit|add_note|fabric_warn|look_add|outcome_set|db_refuse|" \
         "print_verbose|set_no_result|set_queue_answer|set_decision|" \
         "add_policy_remark|report_policy_line|log_policy_line|" \
-        "add_edges_sentence|node_error|why = xasprintf) *[(]|" \
+        "add_edges_sentence|node_error|why = (xasprintf|pool_printf)) *[(]|" \
         "\\[FACT_[A-Z_]+\\][ \n]*="
 }
 

@@ -11,7 +11,6 @@
 
 #include "ibquery/import/import.h"
 #include "report/report.h"
-#include "util/alloc.h"
 #include "util/json.h"
 #include "util/site.h"
 #include "util/terminal.h"

@@ -10,9 +10,7 @@
 #include "compare/infer/infer.h"
 #include "compare/infer/matrix.h"
 #include "compare/infer/model.h"
-#include "compare/series/formats.h"
 #include "core/rate/flows.h"
-#include "ibquery/snapshot.h"
 #include "compare/cmd/cmd.h"
 #include "util/json.h"
 

@@ -12,7 +12,6 @@
 #include "config.h"
 #include "ibquery/compare/cables.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct cable_match {

@@ -696,14 +696,14 @@ static char **all_notes (const struct link_check *c, const struct fabric *f,
                          size_t *n)
 {
     char **all = pool_alloc (c->pool, c->nnotes + NOTES_MAX + 1, sizeof (*all));
+    char *why = pool_printf (c->pool, "... and %s that hosts lack",
+                                   COUNTED (c->nfewer - NOTES_MAX, "more rail"));
 
     *n = 0;
     for (size_t i = 0; i < c->nfewer && i < NOTES_MAX; i++)
         all[(*n)++] = pool_keep (c->pool, fewer_text (f, &c->fewer[i]), free);
     if (c->nfewer > NOTES_MAX)
-        all[(*n)++] = pool_printf (c->pool, "... and %s that hosts lack",
-                                   COUNTED (c->nfewer - NOTES_MAX,
-                                            "more rail"));
+        all[(*n)++] = why;
     for (size_t i = 0; i < c->nnotes; i++)
         all[(*n)++] = c->note[i];
     return all;
@@ -750,12 +750,10 @@ static char *link_doubt_text (const struct link_check *c, size_t i,
                               const struct fabric *f)
 {
     const struct link_finding *x = &c->doubt[i];
+    char *why = pool_printf (c->pool, "whether %s is as fast as it can be: %s",
+                             LINK_SHOWN (f, x->link), x->why);
 
-    if (i > 0 && x->link == x[-1].link)
-        return NULL;
-    return text_clean (
-        pool_printf (c->pool, "whether %s is as fast as it can be: %s",
-                     LINK_SHOWN (f, x->link), x->why));
+    return i > 0 && x->link == x[-1].link ? NULL : text_clean (why);
 }
 
 static json_t *limits_json (const struct link_check *c, const struct fabric *f)

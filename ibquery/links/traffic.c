@@ -6,7 +6,6 @@
 
 #include "util/alloc.h"
 #include "util/rates.h"
-#include "util/text.h"
 
 #define FULL 50 /* per cent received: switches may hold packets back */
 #define HELD 1  /* per cent sent, while some waited: held back */

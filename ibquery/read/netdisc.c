@@ -23,7 +23,6 @@
 
 #include <infiniband/ibnetdisc.h>
 
-#include "ibquery/fabric.h"
 #include "ibquery/read/discover.h"
 #include "ibquery/read/smp.h"
 #include "util/alloc.h"

@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "ibquery/compare/diff.h"
-#include "ibquery/snapshot.h"
 #include "ibquery/spread.h"
 #include "pmm/verb.h"
 #include "util/json.h"
