@@ -49,7 +49,6 @@ void fabric_destroy (struct fabric *f)
 {
     if (!f)
         return;
-    walk_destroy (f->walk);
     pool_destroy (f->pool);
     free (f->node);
     free (f->port);

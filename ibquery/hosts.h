@@ -36,6 +36,5 @@ void levels_find (struct fabric *f);
 
 /* Make the table by which paths are walked (walk.c), from a finished fabric. */
 struct fabric_walk *walk_create (const struct fabric *f);
-void walk_destroy (struct fabric_walk *w);
 
 #endif /* IBQUERY_HOSTS_H */

@@ -13,6 +13,7 @@
 #include "util/text.h"
 
 struct node_names {
+    struct pool *pool;
     char **name;
     size_t n;
     struct map by_guid;
@@ -58,9 +59,10 @@ static int read_names_line (void *of, char *line, struct error *err)
         return error_input (err, "more than %d nodes", FABRIC_MAX_NODES);
     if (map_find (&names->by_guid, key) != MAP_NONE)
         return 0;
-    names->name = xgrow (names->name, names->n, sizeof (*names->name));
+    names->name = pool_grow (names->pool, names->name, names->n,
+                             sizeof (*names->name));
     map_put (&names->by_guid, key, names->n);
-    names->name[names->n++] = xstrdup (name);
+    names->name[names->n++] = pool_strdup (names->pool, name);
     return 0;
 }
 
@@ -70,6 +72,7 @@ static struct node_names *load_node_names (FILE *fp, const char *path,
 {
     struct node_names *names = xcalloc (1, sizeof (*names));
 
+    names->pool = pool_create ();
     if (file_each_line (fp, path, read_names_line, names, err) == 0)
         return names;
     names_destroy (names);
@@ -91,9 +94,7 @@ void names_destroy (struct node_names *names)
 {
     if (!names)
         return;
-    for (size_t i = 0; i < names->n; i++)
-        free (names->name[i]);
-    free (names->name);
+    pool_destroy (names->pool);
     map_clear (&names->by_guid);
     free (names);
 }

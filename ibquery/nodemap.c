@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/pool.h"
 #include "util/file.h"
 #include "util/sort.h"
 #include "util/text.h"
@@ -24,6 +25,7 @@ struct nodemap_entry {
 };
 
 struct nodemap {
+    struct pool *pool;
     struct nodemap_entry *entry;
     size_t n;
 };
@@ -46,10 +48,12 @@ static int read_nodemap_line (void *of, char *text, struct error *err)
         return error_input (err, "'%s' is not a host name", node);
     if (map->n == LINES_MAX)
         return error_input (err, "more than %d lines", LINES_MAX);
-    e.node = xstrdup (node);
-    e.line.endpoint = text_clean (xstrdup (endpoint));
-    e.line.device = text_clean (xstrdup (device ? device : ""));
-    map->entry = xgrow (map->entry, map->n, sizeof (*map->entry));
+    e.node = pool_strdup (map->pool, node);
+    e.line.endpoint = text_clean (pool_strdup (map->pool, endpoint));
+    e.line.device = text_clean (pool_strdup (map->pool,
+                                            device ? device : ""));
+    map->entry = pool_grow (map->pool, map->entry, map->n,
+                            sizeof (*map->entry));
     map->entry[map->n++] = e;
     return 0;
 }
@@ -68,6 +72,7 @@ static struct nodemap *load_nodemap (FILE *fp, const char *path,
 {
     struct nodemap *map = xcalloc (1, sizeof (*map));
 
+    map->pool = pool_create ();
     if (file_each_line (fp, path, read_nodemap_line, map, err) < 0) {
         nodemap_destroy (map);
         return NULL;
@@ -91,14 +96,8 @@ struct nodemap *nodemap_load_trusted (const char *path, uid_t owner,
 
 void nodemap_destroy (struct nodemap *map)
 {
-    if (!map)
-        return;
-    for (size_t i = 0; i < map->n; i++) {
-        free (map->entry[i].node);
-        free ((char *)map->entry[i].line.endpoint);
-        free ((char *)map->entry[i].line.device);
-    }
-    free (map->entry);
+    if (map)
+        pool_destroy (map->pool);
     free (map);
 }
 

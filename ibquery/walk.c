@@ -152,7 +152,7 @@ static const uint8_t *distances_to_switch (const struct fabric *f,
     if (near->cables && near->node == from)
         return near->cables;
     if (!near->cables)
-        near->cables = xarray (f->nnodes, 1);
+        near->cables = pool_alloc (f->pool, f->nnodes, 1);
     near->node = from;
     memset (near->cables, UNREACHED, f->nnodes);
     near->cables[from] = 0;
@@ -241,15 +241,15 @@ static size_t network_hops (const void *net, const struct traffic_class *as,
 
 struct fabric_walk *walk_create (const struct fabric *f)
 {
-    struct fabric_walk *w
-        = xcalloc (1, sizeof (*w) + f->nports * sizeof (*w->hop));
+    struct fabric_walk *w = pool_alloc (
+        f->pool, 1, sizeof (*w) + f->nports * sizeof (*w->hop));
 
     w->nnear = f->nnodes * f->nnodes <= NEAR_BYTES
                    ? f->nnodes
                    : NEAR_BYTES / f->nnodes;
-    w->near = xcalloc (w->nnear, sizeof (*w->near));
-    w->sw = xcalloc (f->nnodes, sizeof (*w->sw));
-    w->id = xcalloc (f->nnodes, sizeof (*w->id));
+    w->near = pool_alloc (f->pool, w->nnear, sizeof (*w->near));
+    w->sw = pool_alloc (f->pool, f->nnodes, sizeof (*w->sw));
+    w->id = pool_alloc (f->pool, f->nnodes, sizeof (*w->id));
     w->network = (struct network){
         .net = f, .hash = f->hash, .nlinks = f->nlinks, .link = f->link_info,
         .nswitches = f->nnodes, .sw = w->sw, .nplaces = f->nnodes + f->nports,
@@ -275,18 +275,6 @@ struct fabric_walk *walk_create (const struct fabric *f)
         w->sw[i] = (struct switch_info){ w->id[i], f->node[i].name };
     }
     return w;
-}
-
-void walk_destroy (struct fabric_walk *w)
-{
-    if (!w)
-        return;
-    for (size_t i = 0; i < w->nnear; i++)
-        free (w->near[i].cables);
-    free (w->near);
-    free (w->sw);
-    free (w->id);
-    free (w);
 }
 
 static bool has_lid (const struct fabric_port *p, unsigned int lid)

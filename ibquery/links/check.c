@@ -594,7 +594,7 @@ struct link_check *check_links (const struct fabric *f,
     x.c = check_create ();
     x.c->time = now ? now->time : f->time;
     x.c->hours = x.seconds > 0 ? x.seconds / 3600 : NAN;
-    x.kinds = kinds_find (f);
+    x.kinds = kinds_find (x.c->pool, f);
     for (size_t i = 0; i < f->nlinks; i++) {
         check_rate (&x, i);
         if (x.seconds > 0) {
@@ -619,7 +619,6 @@ struct link_check *check_links (const struct fabric *f,
         add_limit (x.c,
                    "what has grown takes an earlier reading of the counters");
     }
-    kinds_clear (&x.kinds);
     return x.c;
 }
 

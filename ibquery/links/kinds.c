@@ -49,11 +49,11 @@ static void name_product (const struct fabric_node *n, char name[PRODUCT])
                   model ? (int)strcspn (model, "/") : 0, model ? model : "");
 }
 
-static uint32_t *number_products (const struct fabric *f)
+static uint32_t *number_products (struct pool *pool, const struct fabric *f)
 {
-    char (*name)[PRODUCT] = xarray (f->nnodes, sizeof (*name));
-    const char **sorted = xarray (f->nnodes, sizeof (*sorted));
-    uint32_t *product = xarray (f->nnodes, sizeof (*product));
+    char (*name)[PRODUCT] = pool_alloc (pool, f->nnodes, sizeof (*name));
+    const char **sorted = pool_alloc (pool, f->nnodes, sizeof (*sorted));
+    uint32_t *product = pool_alloc (pool, f->nnodes, sizeof (*product));
     size_t n;
 
     for (size_t i = 0; i < f->nnodes; i++) {
@@ -63,8 +63,6 @@ static uint32_t *number_products (const struct fabric *f)
     n = text_unique (sorted, f->nnodes);
     for (size_t i = 0; i < f->nnodes; i++)
         product[i] = text_find (sorted, n, name[i]) - sorted;
-    free (sorted);
-    free (name);
     return product;
 }
 
@@ -90,11 +88,12 @@ static struct kind_member member (const struct fabric *f,
 /* What is usual among links of the same levels and, unless product is NULL, of
  * the same products.
  */
-static struct kind_usual *find_usual_of_kinds (const struct fabric *f,
+static struct kind_usual *find_usual_of_kinds (struct pool *pool,
+                                               const struct fabric *f,
                                                const uint32_t *product)
 {
-    struct kind_usual *usual = xarray (f->nlinks, sizeof (*usual));
-    struct kind_member *v = xarray (f->nlinks, sizeof (*v));
+    struct kind_usual *usual = pool_alloc (pool, f->nlinks, sizeof (*usual));
+    struct kind_member *v = pool_alloc (pool, f->nlinks, sizeof (*v));
     size_t n = 0, end, last;
 
     for (size_t i = 0; i < f->nlinks; i++) {
@@ -116,25 +115,16 @@ static struct kind_usual *find_usual_of_kinds (const struct fabric *f,
                 };
         }
     }
-    free (v);
     return usual;
 }
 
-struct kinds kinds_find (const struct fabric *f)
+struct kinds kinds_find (struct pool *pool, const struct fabric *f)
 {
-    struct kinds k = { .product = number_products (f) };
+    struct kinds k = { .product = number_products (pool, f) };
 
-    k.alike = find_usual_of_kinds (f, k.product);
-    k.level = find_usual_of_kinds (f, NULL);
+    k.alike = find_usual_of_kinds (pool, f, k.product);
+    k.level = find_usual_of_kinds (pool, f, NULL);
     return k;
-}
-
-void kinds_clear (struct kinds *k)
-{
-    free (k->product);
-    free (k->alike);
-    free (k->level);
-    *k = (struct kinds){ 0 };
 }
 
 const struct kind_usual *kinds_usual (const struct kinds *k,

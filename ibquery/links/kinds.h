@@ -37,8 +37,7 @@ struct kinds {
     struct kind_usual *level; /* ... among all of its levels */
 };
 
-struct kinds kinds_find (const struct fabric *f);
-void kinds_clear (struct kinds *k);
+struct kinds kinds_find (struct pool *pool, const struct fabric *f);
 
 /* What is usual for a link. *same: among links with the same products, which
  * are known.

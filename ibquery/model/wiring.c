@@ -43,14 +43,15 @@ struct wiring *wiring_create (const char *name, uint64_t hosts,
         return NULL;
     }
     w = xcalloc (1, sizeof (*w));
+    w->pool = pool_create ();
     snprintf (w->name, sizeof (w->name), "%s", name);
     w->nhosts = hosts;
     w->nswitches = switches;
     w->nports = ports;
     w->rails = w->each = 1;
-    w->sw = xcalloc (switches, sizeof (*w->sw));
-    w->host = xcalloc (hosts, sizeof (*w->host));
-    w->port = xcalloc (switches * ports, sizeof (*w->port));
+    w->sw = pool_alloc (w->pool, switches, sizeof (*w->sw));
+    w->host = pool_alloc (w->pool, hosts, sizeof (*w->host));
+    w->port = pool_alloc (w->pool, switches * ports, sizeof (*w->port));
     for (size_t i = 0; i < switches * ports; i++)
         w->port[i].peer = -1;
     return w;
@@ -262,9 +263,9 @@ static uint8_t *lft_entry (const struct wiring *w, uint32_t s, uint32_t lid)
  */
 static void compute_switch_routes (struct wiring *w, uint64_t *set)
 {
-    uint16_t *distance = xarray (w->nswitches, sizeof (*distance));
-    uint32_t *queue = xarray (w->nswitches, sizeof (*queue));
-    bool *queued = xcalloc (w->nswitches, sizeof (*queued));
+    uint16_t *distance = pool_alloc (w->pool, w->nswitches, sizeof (*distance));
+    uint32_t *queue = pool_alloc (w->pool, w->nswitches, sizeof (*queue));
+    bool *queued = pool_alloc (w->pool, w->nswitches, sizeof (*queued));
 
     for (uint32_t to = 0; to < w->nswitches; to++) {
         int32_t leaf = w->sw[to].leaf;
@@ -291,9 +292,6 @@ static void compute_switch_routes (struct wiring *w, uint64_t *set)
         }
         *lft_entry (w, to, w->sw[to].lid) = 0;
     }
-    free (distance);
-    free (queue);
-    free (queued);
 }
 
 /* Pick the port of switch s, from those in set, for the LID of a host that is
@@ -327,8 +325,8 @@ static unsigned int pick_output_port (const struct choice *how, struct rng *rng,
 static void route (struct wiring *w, const struct choice *how)
 {
     size_t tables = w->nswitches * ((size_t)w->lids + 1), leaves = 0;
-    uint32_t *used = xcalloc ((size_t)w->nswitches * w->nports, sizeof (*used));
-    uint32_t *order = xarray (w->nhosts, sizeof (*order));
+    uint32_t *used = pool_alloc (w->pool, (size_t)w->nswitches * w->nports, sizeof (*used));
+    uint32_t *order = pool_alloc (w->pool, w->nhosts, sizeof (*order));
     struct rng rng;
     uint64_t *set;
 
@@ -337,8 +335,8 @@ static void route (struct wiring *w, const struct choice *how)
     for (uint32_t i = 0; i < w->nhosts; i++)
         if (w->host[i].lid != 0 && w->sw[w->host[i].at].leaf < 0)
             w->sw[w->host[i].at].leaf = leaves++;
-    set = xarray (leaves * w->nswitches, sizeof (*set));
-    w->lft = memset (xarray (tables, 1), LFT_NO_ROUTE, tables);
+    set = pool_alloc (w->pool, leaves * w->nswitches, sizeof (*set));
+    w->lft = memset (pool_alloc (w->pool, tables, 1), LFT_NO_ROUTE, tables);
     compute_switch_routes (w, set);
     rng_seed (&rng, how->seed);
     for (uint32_t i = 0; i < w->nhosts; i++)
@@ -365,9 +363,6 @@ static void route (struct wiring *w, const struct choice *how)
             }
         }
     }
-    free (order);
-    free (set);
-    free (used);
 }
 
 /* GUIDs from here on; numbers below do not reach those of the next subnet. */
@@ -430,7 +425,7 @@ static int add_wiring_hosts (const struct wiring *w, const struct choice *how,
 static int add_cables (const struct wiring *w, struct fabric *f,
                        struct error *err)
 {
-    uint32_t *list = xarray ((size_t)w->nswitches * w->nports, sizeof (*list));
+    uint32_t *list = pool_alloc (w->pool, (size_t)w->nswitches * w->nports, sizeof (*list));
     size_t n = list_cables (w, list);
     int rc = 0;
 
@@ -441,7 +436,6 @@ static int add_cables (const struct wiring *w, struct fabric *f,
                                list[i] % w->nports + 1, w->sw[p->peer].index,
                                p->number + 1, 4, "HDR", err);
     }
-    free (list);
     return rc;
 }
 
@@ -482,10 +476,7 @@ struct fabric *wiring_fabric (struct wiring *w, const struct choice *how,
 {
     struct fabric *f = make_fabric (w, how, err);
 
-    free (w->sw);
-    free (w->host);
-    free (w->port);
-    free (w->lft);
+    pool_destroy (w->pool);
     free (w);
     return f;
 }

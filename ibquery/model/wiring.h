@@ -43,6 +43,7 @@ struct wiring_port {
 };
 
 struct wiring {
+    struct pool *pool;
     char name[FABRIC_NAME_MAX];
     uint32_t nhosts, nswitches, nports, lids;
     uint32_t rails, each;     /* of `each` hosts in a row: the next `each` are

@@ -226,13 +226,13 @@ static void spread (void)
 
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         struct fabric_spread s = rows[i].spread;
+        struct spread_group group = { .port = { rows[i].group } };
+        struct spread_entry entry[3] = { [2] = rows[i].entry };
         struct fabric *f;
 
         if (s.ngroups > 0) {
-            s.group = calloc (1, sizeof (*s.group));
-            s.group->port[0] = rows[i].group;
-            s.entry = calloc (3, sizeof (*s.entry));
-            s.entry[2] = rows[i].entry;
+            s.group = &group;
+            s.entry = entry;
         }
         f = tree (s);
         ok (ports_to (f, "b", rows[i].rc, rows[i].level) == rows[i].ports,
