@@ -40,6 +40,7 @@ struct wrong {
 };
 
 struct sitepage {
+    struct pool *pool; /* has all but the findings */
     const struct reports *in;
     int64_t now;
     const uint64_t *pages; /* audits that have a page, ascending */
@@ -144,7 +145,8 @@ static int note_links (struct sitepage *p, struct error *err)
             p->cell[link] = row->suspects > 1 ? CELL_SUM : CELL_FOUND;
         if (last && last->audit == row->audit && last->seq == row->finding)
             continue;
-        p->wrong = xgrow (p->wrong, p->nwrong, sizeof (*p->wrong));
+        p->wrong = pool_grow (p->pool, p->wrong, p->nwrong,
+                              sizeof (*p->wrong));
         p->wrong[p->nwrong++] = (struct wrong){
             .audit = row->audit, .seq = row->finding, .link = link,
             .ended = row->ended,
@@ -165,7 +167,7 @@ static int note_rates (struct sitepage *p, struct error *err)
     int rc = ledger_list (p->in->ledger, LEDGER_RATES, 0, 0, &rows, err);
 
     if (rows.n > 0)
-        p->rate = xcalloc (f->nlinks, sizeof (*p->rate));
+        p->rate = pool_alloc (p->pool, f->nlinks, sizeof (*p->rate));
     for (size_t i = 0; i < rows.n; i++) {
         const struct ledger_rate *row = &rows.rate[i];
         uint32_t link = fabric_find_link (f, row->link);
@@ -228,7 +230,7 @@ static int read_findings (struct sitepage *p, struct error *err)
         struct wrong w = p->wrong[i];
 
         if (w.audit != read) {
-            p->read = xgrow (p->read, p->nread, sizeof (*p->read));
+            p->read = pool_grow (p->pool, p->read, p->nread, sizeof (*p->read));
             rc = ledger_result (p->in->ledger, w.audit, p->in->fabric, true,
                                 &p->read[p->nread], err);
             v = p->read[p->nread++].verdict;
@@ -357,7 +359,7 @@ static json_t *about_json (struct sitepage *p, struct error *err)
               ? NULL
               : xcheck (json_array ());
 
-    p->cases = xcalloc (p->nwrong, sizeof (*p->cases));
+    p->cases = pool_alloc (p->pool, p->nwrong, sizeof (*p->cases));
     for (size_t i = 0; list && i < p->nwrong; i++) {
         const struct wrong *w = &p->wrong[i];
         const struct ledger_mute *mute = find_finding_mute (p, w, &mutes);
@@ -592,9 +594,7 @@ int sitepage_write (const struct reports *in, const uint64_t *pages,
     size_t n = in->fabric->nlinks;
     struct sitepage p = {
         .in = in, .now = clock_date (), .pages = pages, .npages = npages,
-        .ended = xcalloc (n, sizeof (*p.ended)),
-        .cell = xcalloc (n, sizeof (*p.cell)),
-        .wrong_of = xarray (n, sizeof (*p.wrong_of)),
+        .pool = pool_create (),
     };
     struct verdict *v = verdict_create ();
     struct page page = {
@@ -604,8 +604,10 @@ int sitepage_write (const struct reports *in, const uint64_t *pages,
     struct cabling *cabling = reports_cabling (in->site, in->fabric, &odd);
     int rc;
 
-    if (n > 0)
-        memset (p.wrong_of, 0xff, n * sizeof (*p.wrong_of));
+    p.ended = pool_alloc (p.pool, n, sizeof (*p.ended));
+    p.cell = pool_alloc (p.pool, n, sizeof (*p.cell));
+    p.wrong_of = memset (pool_alloc (p.pool, n, sizeof (*p.wrong_of)), 0xff,
+                         n * sizeof (*p.wrong_of));
     page.cabling = cabling;
     rc = fill_page (&p, &page, v, err);
     if (odd)
@@ -615,16 +617,10 @@ int sitepage_write (const struct reports *in, const uint64_t *pages,
         rc = page_write (&page, fp, err);
     while (p.nread > 0)
         ledger_result_clear (&p.read[--p.nread]);
-    free (p.read);
     json_decref (page.site);
     json_decref (page.map);
     verdict_destroy (v);
     cabling_destroy (cabling);
-    free (p.wrong);
-    free (p.cases);
-    free (p.wrong_of);
-    free (p.ended);
-    free (p.rate);
-    free (p.cell);
+    pool_destroy (p.pool);
     return rc;
 }

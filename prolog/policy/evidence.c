@@ -317,7 +317,7 @@ static void make_tracks (struct evidence *e)
 {
     struct link_event *to = e->event;
 
-    e->track = xcalloc (e->nevents + 1, sizeof (*e->track));
+    e->track = pool_alloc (e->pool, e->nevents, sizeof (*e->track));
     for (size_t i = 0; i < e->nevents; i++) {
         const struct link_event *ev = &e->event[i];
 
@@ -342,13 +342,12 @@ static int compare_audits (const void *a, const void *b)
 }
 
 void evidence_make (struct evidence *e, const struct policy_input *in,
-                    const struct policy_config *cfg)
+                    const struct policy_config *cfg, struct pool *pool)
 {
     size_t suspects = 0;
 
-    *e = (struct evidence){ .cfg = cfg,
-                            .audit = xarray (in->naudits,
-                                             sizeof (*e->audit)) };
+    *e = (struct evidence){ .cfg = cfg, .pool = pool };
+    e->audit = pool_alloc (pool, in->naudits, sizeof (*e->audit));
     for (size_t i = 0; i < in->naudits; i++) {
         const struct policy_audit *a = &in->audit[i];
 
@@ -357,8 +356,8 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
         for (size_t k = 0; k < a->nfindings; k++)
             suspects += a->finding[k].nsuspects;
     }
-    e->suspected = xarray (suspects, sizeof (*e->suspected));
-    e->event = xarray (suspects + in->signs.n, sizeof (*e->event));
+    e->suspected = pool_alloc (pool, suspects, sizeof (*e->suspected));
+    e->event = pool_alloc (pool, suspects + in->signs.n, sizeof (*e->event));
     qsort (e->audit, e->naudits, sizeof (*e->audit), compare_audits);
     for (size_t i = 0; i < e->naudits; i++) {
         const struct policy_audit *a = e->audit[i];
@@ -383,14 +382,6 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
            compare_suspected);
     qsort (e->event, e->nevents, sizeof (*e->event), compare_events);
     make_tracks (e);
-}
-
-void evidence_clear (struct evidence *e)
-{
-    free (e->audit);
-    free (e->suspected);
-    free (e->event);
-    free (e->track);
 }
 
 static int compare_tracks (const void *a, const void *b)

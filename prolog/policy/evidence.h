@@ -98,6 +98,7 @@ struct track {
 };
 
 struct evidence {
+    struct pool *pool;
     const struct policy_config *cfg;
     const struct policy_audit **audit; /* [naudits] by number; no user's check */
     size_t naudits;
@@ -109,9 +110,9 @@ struct evidence {
     size_t ntracks;
 };
 
+/* Its memory is the pool's. */
 void evidence_make (struct evidence *e, const struct policy_input *in,
-                    const struct policy_config *cfg);
-void evidence_clear (struct evidence *e);
+                    const struct policy_config *cfg, struct pool *pool);
 
 /* Set the standing of the link. */
 void track_stand (struct track *t, const struct evidence *e,
@@ -179,10 +180,9 @@ struct site_state {
     const char *stop;   /* why nothing at all is changed; NULL: go on */
 };
 
-/* The input and the configuration are borrowed. */
+/* The input and the configuration are borrowed; memory is the pool's. */
 void state_make (struct site_state *s, const struct policy_input *in,
-                 const struct policy_config *cfg);
-void state_clear (struct site_state *s);
+                 const struct policy_config *cfg, struct pool *pool);
 
 /* The state of a node; NULL: Slurm does not know the node. */
 const struct node_state *state_find (const struct site_state *s,

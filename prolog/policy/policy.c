@@ -21,7 +21,9 @@
 #include "util/alloc.h"
 #include "util/text.h"
 
-enum { DAY_S = 24 * 3600, NAMES_SHOWN = 160, CLEAN_WANTED = 2 };
+enum {
+    DAY_S = 24 * 3600, NAMES_SHOWN = 160, CLEAN_WANTED = 2, REMARK_MAX = 1024,
+};
 
 const char *policy_block_name (enum policy_block block)
 {
@@ -186,8 +188,8 @@ static bool is_repaired (const struct node_state *w,
 
         if (!own && (!track->failing || track->muted))
             continue;
-        n = track_clean (track, from, own && drain->cause == CAUSE_RATE, w->site->cfg, last,
-                         &enough, shared);
+        n = track_clean (track, from, own && drain->cause == CAUSE_RATE,
+                         w->site->cfg, last, &enough, shared);
         found = found || own;
         if (!enough) {
             *t = track;
@@ -568,13 +570,12 @@ static const struct {
 __attribute__ ((format (printf, 2, 3))) static void
 add_policy_remark (struct decisions *d, const char *fmt, ...)
 {
-    va_list ap;
+    char text[REMARK_MAX];
 
-    d->remark = xgrow (d->remark, d->nremarks, sizeof (*d->remark));
-    va_start (ap, fmt);
-    d->remark[d->nremarks] = xvasprintf (fmt, ap);
-    va_end (ap);
-    text_clean (d->remark[d->nremarks++]);
+    TEXT_PRINT (text, sizeof (text), fmt);
+    d->remark = pool_grow (d->pool, d->remark, d->nremarks,
+                           sizeof (*d->remark));
+    d->remark[d->nremarks++] = pool_strdup (d->pool, text_clean (text));
 }
 
 /* Hosts that FAIL, and that Slurm does not know. */
@@ -669,12 +670,13 @@ static void make_remarks (struct decisions *d, const struct site_state *s)
 void policy_decide (struct decisions *d, const struct policy_input *in,
                     const struct policy_config *cfg)
 {
+    struct pool *pool = pool_create ();
     struct site_state s;
 
-    state_make (&s, in, cfg);
+    state_make (&s, in, cfg, pool);
     *d = (struct decisions){
-        .v = xcalloc (s.nnodes, sizeof (*d->v)), .n = s.nnodes,
-        .stopped = s.stop != NULL,
+        .v = pool_alloc (pool, s.nnodes, sizeof (*d->v)), .n = s.nnodes,
+        .stopped = s.stop != NULL, .pool = pool,
     };
     if (s.evidence.naudits > 0)
         d->after = s.evidence.audit[s.evidence.naudits - 1]->id;
@@ -689,17 +691,10 @@ void policy_decide (struct decisions *d, const struct policy_input *in,
         if (d->v[i].kind == POLICY_NOTE)
             d->v[i].block = rules[k].block;
     }
-    state_clear (&s);
 }
 
 void policy_clear (struct decisions *d)
 {
-    int saved_errno = errno;
-
-    for (size_t i = 0; i < d->nremarks; i++)
-        free (d->remark[i]);
-    free (d->remark);
-    free (d->v);
+    pool_destroy (d->pool);
     *d = (struct decisions){ 0 };
-    errno = saved_errno;
 }

@@ -251,6 +251,7 @@ struct decisions {
     size_t nremarks;
     uint64_t after;     /* the newest audit: recorded with actions */
     bool stopped;       /* nothing is changed; a remark says why */
+    struct pool *pool;  /* has all of it */
 };
 
 /* Decide. Cost: O((n + e) log (n + e)) for n nodes and e suspects and actions,

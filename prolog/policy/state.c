@@ -52,12 +52,13 @@ static void make_nodes (struct site_state *s)
     struct track *tracks_end = track + s->evidence.ntracks;
     const struct ledger_action **action, **actions_end;
 
-    s->node = xarray (in->nnodes, sizeof (*s->node));
+    s->node = pool_alloc (s->evidence.pool, in->nnodes, sizeof (*s->node));
     s->nnodes = in->nnodes;
     for (size_t i = 0; i < in->nnodes; i++)
         s->node[i] = (struct node_state){ .site = s, .node = &in->node[i] };
     qsort (s->node, s->nnodes, sizeof (*s->node), compare_node_states);
-    action = s->action = xarray (in->actions.n, sizeof (*s->action));
+    action = s->action = pool_alloc (s->evidence.pool, in->actions.n,
+                                     sizeof (*s->action));
     actions_end = action + in->actions.n;
     for (size_t i = 0; i < in->actions.n; i++)
         s->action[i] = &in->actions.action[i];
@@ -247,7 +248,8 @@ static bool counts_as_broad (const struct site_state *s, const struct track *t)
 
 static void add_broad (struct site_state *s, const char *host)
 {
-    s->broad = xgrow (s->broad, s->nbroad, sizeof (*s->broad));
+    s->broad = pool_grow (s->evidence.pool, s->broad, s->nbroad,
+                          sizeof (*s->broad));
     s->broad[s->nbroad++] = host;
 }
 
@@ -325,21 +327,13 @@ static void check_state (struct site_state *s)
 }
 
 void state_make (struct site_state *s, const struct policy_input *in,
-                 const struct policy_config *cfg)
+                 const struct policy_config *cfg, struct pool *pool)
 {
     *s = (struct site_state){ .in = in, .cfg = cfg };
-    evidence_make (&s->evidence, in, cfg);
+    evidence_make (&s->evidence, in, cfg, pool);
     make_nodes (s);
     check_state (s);
     judge_tracks (s);
     make_broad (s);
     count_drained_nodes (s);
-}
-
-void state_clear (struct site_state *s)
-{
-    evidence_clear (&s->evidence);
-    free (s->node);
-    free (s->action);
-    free (s->broad);
 }

@@ -34,7 +34,7 @@ struct publication {
     uint32_t *at;            /* [link] of a host link the node; FABRIC_NONE */
     struct cache_port *port; /* [endpoint] */
     size_t nports;
-    struct pool *pool;       /* of sentences of the nodes */
+    struct pool *pool;       /* has all of it */
 };
 
 static uint32_t find_published_node (const struct publication *w,
@@ -45,18 +45,19 @@ static uint32_t find_published_node (const struct publication *w,
     return found ? (uint32_t)(found - w->name) : FABRIC_NONE;
 }
 
-static void start_publication (struct publication *w, const struct fabric *f,
+static void start_publication (struct publication *w,
                                const char *const *node_of, int64_t now)
 {
-    w->f = f;
-    w->name = xarray (f->nendpoints, sizeof (*w->name));
-    w->port = xcalloc (f->nendpoints, sizeof (*w->port));
-    w->at = xarray (f->nlinks, sizeof (*w->at));
+    const struct fabric *f = w->f;
+
+    w->name = pool_alloc (w->pool, f->nendpoints, sizeof (*w->name));
+    w->port = pool_alloc (w->pool, f->nendpoints, sizeof (*w->port));
+    w->at = pool_alloc (w->pool, f->nlinks, sizeof (*w->at));
     for (size_t i = 0; i < f->nendpoints; i++)
         w->name[i] = node_of[i];
     w->n = w->known = text_unique (w->name, f->nendpoints);
-    for (size_t i = 0; i < w->n; i++) { /* recall_ports adds more */
-        w->node = xgrow (w->node, i, sizeof (*w->node));
+    for (size_t i = 0; i < w->n; i++) { /* keep_published_ports adds more */
+        w->node = pool_grow (w->pool, w->node, i, sizeof (*w->node));
         w->node[i] = (struct cache_node){ .name = w->name[i] };
     }
     for (size_t i = 0; i < f->nlinks; i++)
@@ -97,8 +98,8 @@ static void keep_published_ports (struct publication *w, const char *path,
             continue;
         if ((i = find_published_node (w, name)) == FABRIC_NONE) {
             i = (uint32_t)w->n;
-            w->node = xgrow (w->node, w->n, sizeof (*w->node));
-            w->node[w->n++] = (struct cache_node){ .name = xstrdup (name) };
+            w->node = pool_grow (w->pool, w->node, w->n, sizeof (*w->node));
+            w->node[w->n++].name = pool_strdup (w->pool, name);
         }
         if (ports > w->node[i].ports) {
             w->node[i].ports = ports;
@@ -202,26 +203,20 @@ int duty_publish (const struct service *s, struct ledger *ledger,
 {
     const char *path = s->site.verdicts;
     int64_t now = clock_date ();
-    struct publication w = { 0 };
+    struct publication w = { .f = s->fabric };
     int rc;
 
     (void)state;
     if (!*path)
         return 0;
     w.pool = pool_create ();
-    start_publication (&w, s->fabric, s->node_of, now);
+    start_publication (&w, s->node_of, now);
     if ((rc = take_audits (&w, ledger, err)) == 0) {
         keep_published_ports (&w, path, now);
         rc = cache_write (path, now,
                           &(struct cache){ w.node, w.n, w.port, w.nports },
                           err);
     }
-    for (size_t i = w.known; i < w.n; i++)
-        free ((char *)w.node[i].name);
-    free (w.name);
-    free (w.node);
-    free (w.at);
-    free (w.port);
     pool_destroy (w.pool);
     return rc;
 }
