@@ -9,11 +9,10 @@
  * others' traffic messages wait for any time, so that many take more than a
  * quarter of that: of exponential waits of mean w, exp (3 limit / 4 w) - 1 for
  * each slow one. A link that delays messages by itself has fewer of these, by odds
- * of SHAPE: than slow ones, for the longer limit, as long as ten packets of 4 KiB
- * take at 100 Gb/s (w is 3.6 us); than an eighth, for the shorter (6.4 us). Where
- * less than a quarter of the messages did not wait, as where a link is full
- * (observe), most waited several times on their way: such sums have few short
- * ones, too.
+ * of SHAPE, than such waits have if they are as long as ten packets of 4 KiB take
+ * at 100 Gb/s (w is 3.3 us); for the shorter limit, at 50 (6.4 us). Where few
+ * messages did not wait (QUIET_SHARE_MIN), as where a link is full (observe), most
+ * waited several times on their way: such sums have few short ones, too.
  *
  * Messages that wait elsewhere on their way must not count for this. So both
  * kinds are divided between links, by the likeliest rates of links whose sums are
@@ -49,15 +48,15 @@ enum {
     DIVIDE_PASSES = 20, /* more fit noise, as sums tell little of each link */
 };
 
-#define LOST_RATE 0.05       /* of messages lost, */
-#define SLOW_RATE 0.02       /* or slow */
-#define QUIET_SHARE_MIN 0.25 /* that do not wait */
+#define LOST_RATE 0.05      /* of messages lost, */
+#define SLOW_RATE 0.02      /* or slow, by the link */
+#define QUIET_SHARE_MIN 0.3 /* that do not wait */
 /* Natural logs of odds: needed to find a link (plus the log of the number of
  * links), and the range in which other links are suspects, too.
  */
 #define EVIDENCE_MIN_LOG_ODDS 8.0
 #define MARGIN_LOG_ODDS 3.0
-#define SHAPE 1.0
+#define SHAPE 0.5
 #define FIRST_STAGE_SHARE \
     0.3 /* of the evidence and samples, to measure again */
 
@@ -67,7 +66,7 @@ enum {
 static const struct {
     int slow, waited; /* of slow_limit_ns: the limit, and a quarter of it */
     double less;      /* share of those above a quarter that are not slow */
-} limits[LIMITS] = { { 3, 1, 1 / 2. }, { 2, 0, 1 / 9. } };
+} limits[LIMITS] = { { 3, 1, .53 }, { 2, 0, .11 } };
 
 struct tally {
     double sent, affected; /* messages; */
@@ -90,17 +89,18 @@ struct share_work {
     const struct samples *samples;
     enum share_kind kind;
     size_t m;
-    const uint32_t *of;         /* [m] links of the job */
+    const uint32_t *of; /* [m] links of the job */
     bool first;
     double enough;              /* samples */
     double cables;              /* of the smallest bundle; 1: there is none */
     struct tally *link[LIMITS]; /* [m] */
     struct tally all[LIMITS];
-    bool *left_out;             /* [endpoints] their messages are not counted */
-    double need;                /* evidence */
-    struct sparse *rows;        /* the links that samples cross; of delays: */
-    struct counted *counted;    /* [rows->nrows] */
-    double *rate[LIMITS][KINDS]; /* [m] of each link's messages; NULL: not asked */
+    bool *left_out;          /* [endpoints] their messages are not counted */
+    double need;             /* evidence */
+    struct sparse *rows;     /* the links that samples cross; of delays: */
+    struct counted *counted; /* [rows->nrows] */
+    double
+        *rate[LIMITS][KINDS]; /* [m] of each link's messages; NULL: not asked */
 };
 
 static void add_tally (struct tally *t, double sent, double affected,
@@ -144,8 +144,8 @@ static void exclude_hosts (struct share_work *w)
     for (uint32_t end = 0; end < n; end++) {
         w->left_out[end] = asleep[end] >= ASLEEP_LOOPBACKS_MIN;
         for (size_t i = 0; i < s->nmissing && !w->left_out[end]; i++)
-            w->left_out[end] = !strcmp (s->missing[i],
-                                        pathset_endpoint (w->ps, end)->host);
+            w->left_out[end]
+                = !strcmp (s->missing[i], pathset_endpoint (w->ps, end)->host);
     }
     free (asleep);
 }
@@ -357,7 +357,9 @@ static double link_ratio (struct share_work *w, size_t k, int limit,
             - log_likelihood (all);
     if (slow && found > (w->need - MARGIN_LOG_ODDS) * *scatter) {
         own_messages (w, k, limit, own);
-        if (shape (own, limits[limit].less) / *scatter < (w->first ? 0 : SHAPE))
+        if (own[SLOW] < SLOW_RATE * link->sent
+            || shape (own, limits[limit].less) / *scatter
+                   < (w->first ? 0 : SHAPE))
             return 0;
     }
     return found;
@@ -421,8 +423,8 @@ static void list_links (struct share *share, const struct share_work *w,
 }
 
 int share_find (struct share *share, struct pathset *ps,
-                const struct samples *samples, enum share_kind kind,
-                bool first, struct error *err)
+                const struct samples *samples, enum share_kind kind, bool first,
+                struct error *err)
 {
     double part = first ? FIRST_STAGE_SHARE : 1;
     struct share_work w = { .ps = ps,
