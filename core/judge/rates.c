@@ -641,35 +641,30 @@ enum crowd_says { CROWD_NOTHING, CROWD_OTHERS, CROWD_SLOW };
 static enum crowd_says ask_crowd (const struct rating *r,
                                   const struct low_link *low)
 {
-    enum crowd_says says = CROWD_OTHERS;
+    bool slow = false, others = true;
 
     for (uint32_t way = 0; way < 2; way++) {
         uint32_t arc = 2 * low->link + way;
 
-        if (!(low->ways >> way & 1))
-            continue;
-        if (crowd_most (&r->crowd[arc], r->error) + r->error < CROWD_SLOW_BELOW)
-            return CROWD_SLOW;
-        if (!is_others (r, arc))
-            says = CROWD_NOTHING;
+        slow |= crowd_most (&r->crowd[arc], r->error) + r->error
+                < CROWD_SLOW_BELOW;
+        others &= !(low->ways >> way & 1) || is_others (r, arc);
     }
-    return says;
+    return slow ? CROWD_SLOW : others ? CROWD_OTHERS : CROWD_NOTHING;
 }
 
-/* *slow: the first that is. */
-static enum crowd_says ask_crowds (const struct rating *r,
-                                   const struct low_link *low, size_t n,
-                                   size_t *slow)
+/* The one that is slow comes first, unless a host end may be it. */
+static enum crowd_says ask_crowds (const struct rating *r, struct low_link *low,
+                                   size_t n)
 {
     enum crowd_says all = CROWD_NOTHING;
 
-    for (size_t i = n; i-- > 0;) {
-        enum crowd_says says
-            = low[i].port ? CROWD_NOTHING : ask_crowd (r, &low[i]);
+    for (size_t i = 0; i < n; i++) {
+        enum crowd_says says = ask_crowd (r, &low[i]);
 
+        if (says == CROWD_SLOW && all < says && !low[0].port)
+            low[0] = low[i];
         all = says > all ? says : all;
-        if (says == CROWD_SLOW)
-            *slow = i;
     }
     return all;
 }
@@ -693,18 +688,20 @@ static enum verdict_status level_of (const struct rating *r,
     return slow || is_no_traffic (r, low) ? VERDICT_WARN : VERDICT_UNKNOWN;
 }
 
-/* What a crowd had. */
+/* What a crowd had, by which the link can carry least. */
 static void add_crowd_fact (struct rating *r, struct finding *f,
                             const struct low_link *low)
 {
-    for (uint32_t arc = 2 * low->link; arc < 2 * low->link + 2; arc++)
-        if (r->crowd[arc].inputs > 0 && low->ways >> arc % 2 & 1) {
-            finding_add_fact (r->v, f,
-                              FACT (RATE_CROWD, N (r->crowd[arc].inputs,
-                                                   r->crowd[arc].together
-                                                       * r->full_bits[arc])));
-            return;
-        }
+    const struct crowd *two = &r->crowd[2 * low->link];
+    uint32_t way = crowd_most (&two[1], r->error)
+                   < crowd_most (&two[0], r->error);
+
+    if (two[way].inputs > 0)
+        finding_add_fact (r->v, f,
+                          FACT (RATE_CROWD,
+                                N (two[way].inputs,
+                                   two[way].together
+                                       * r->full_bits[2 * low->link + way])));
 }
 
 static void add_rate_facts (struct rating *r, struct finding *f,
@@ -833,7 +830,7 @@ static void judge_low_links (struct rating *r, const struct carry_finding *c,
 {
     struct low_link *low = xarray (c->nlinks, sizeof (*low));
     uint32_t *link = xarray (c->nlinks, sizeof (*link));
-    size_t n = c->nlinks, slow = 0;
+    size_t n = c->nlinks;
     enum crowd_says says;
     struct finding *f;
     enum verdict_status level;
@@ -848,11 +845,9 @@ static void judge_low_links (struct rating *r, const struct carry_finding *c,
         n = 1;
     if (!is_low (r, &low[0]))
         goto done;
-    says = ask_crowds (r, low, n, &slow);
-    if (says == CROWD_SLOW && !low[0].port) {
-        low[0] = low[slow];
+    says = ask_crowds (r, low, n);
+    if (says == CROWD_SLOW && !low[0].port)
         n = 1;
-    }
     for (size_t i = 0; i < n; i++)
         link[i] = low[i].link;
     for (size_t i = 0; i < n; i++)
