@@ -20,8 +20,7 @@ enum {
     KIND_MIN = 4,        /* ports of a kind, for their usual share to count */
     PAYLOAD_LEAST = 128, /* bytes of a PCIe packet */
     SWITCH_CAUSES = 3,   /* low links of a switch that is low */
-    RIVALS_MAX = 2,      /* switch links that are UNKNOWN by name */
-    STAYS_MIN = 2,       /* runs before, in which one of these was low */
+    STAYS_MIN = 2,       /* runs before, in which a switch link was low */
 };
 
 #define SHARE_OWN .93  /* of its own baseline */
@@ -603,14 +602,14 @@ static bool is_excused (const struct rating *r, const struct low_link *low)
            && p->others_bits > (low->expected - low->rate) / 2;
 }
 
-/* Few links may be low by others' traffic. */
+/* One link at most may be low by others' traffic. */
 static bool is_quiet (const struct rating *r)
 {
-    return !r->traffic && r->rivals <= RIVALS_MAX;
+    return !r->traffic && r->rivals < 2;
 }
 
-/* Whether it was low in the newest runs of the baseline, too, one after the other, and
- * few are that others' traffic explains: that would hardly stay on one cable.
+/* Whether it was low in the newest runs of the baseline, too, one after the other, and is
+ * alone with that: others' traffic would hardly stay on one cable.
  */
 static bool is_no_traffic (const struct rating *r, const struct low_link *low)
 {

@@ -32,8 +32,8 @@
  *            90 %. Without a crowd it is a WARN if it was low in the two newest runs of
  *            the baseline, too. Counters that show lanes, speed or errors decide it,
  *            too (corroborate). Above 75 %, if crowds show others' traffic anywhere, or
- *            if more than two are open, only a limit counts those that would be
- *            UNKNOWN, or low before; the list of rates has them
+ *            if another one is open, only a limit counts those that would be UNKNOWN,
+ *            or low before; the list of rates has them
  *
  * A switch is one finding, a WARN, and no link of it, if three quarters of its links are low,
  * none by others' traffic, at least three of them explain flows of their own, and so many are by chance at less

@@ -151,6 +151,23 @@ static int walk_across (const struct crowd_maker *m, uint32_t from,
     return -1;
 }
 
+/* Whether some flow to this end did not cross the arc. */
+static bool is_reached_else (const struct crowd_maker *m, uint32_t end,
+                             uint32_t arc)
+{
+    for (size_t i = 0; i < 2 * m->b->nflows; i++) {
+        const struct burst_flow *f = &m->b->flow[i / 2];
+        uint32_t from = i % 2 ? f->b : f->a, to = i % 2 ? f->a : f->b;
+        uint32_t path[PATH_MAX_HOPS];
+        int hops;
+
+        if (f->a != f->b && f->way[i % 2].kept > 0 && m->host[to] == m->host[end]
+            && walk_across (m, from, to, arc, path, &hops) < 0)
+            return true;
+    }
+    return false;
+}
+
 /* Whether a crowd may end there: behind the arc, all its flows share the rest of the
  * path.
  */
@@ -167,7 +184,8 @@ static bool may_end (const struct crowd_maker *m, const struct crowd_goal *goal,
     while (++at < hops - 1)
         if (is_low_arc (m, arc[at]))
             return false;
-    return end == goal->end || !is_low_arc (m, arc[hops - 1]);
+    return !is_low_arc (m, arc[hops - 1])
+           || !is_reached_else (m, end, goal->arc);
 }
 
 /* Add a flow from this endpoint, if its path crosses the arc, through a new port.

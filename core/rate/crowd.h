@@ -42,7 +42,7 @@ enum { CROWD_FLOWS = 4 }; /* of a crowd, at most */
 
 /* A third look: rounds of crowds for such arcs, the lowest first, as far as a few
  * rounds have room. Behind its arc, a crowd crosses no other one that is as low, but
- * for that of the host where it ends if every flow over the arc ended there. In a round
+ * for that of the host where it ends if all flows to it crossed the arc. In a round
  * no host is in two crowds, and crowds share no arc; in its own, one host has all flows,
  * which no other plan has. The method is "throughput"; there are no targets. NULL with
  * err.
