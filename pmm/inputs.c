@@ -19,14 +19,10 @@ const char *user_name (void)
 #ifdef HAVE_LEDGER
 void inputs_ledger (struct inputs *in, enum ledger_mode mode)
 {
-    struct site site = { 0 };
+    const char *path = in->ledger_path ? in->ledger_path
+                                       : verb_site (in->conf, false)->ledger;
 
-    if (!in->ledger_path)
-        need_ok (site_read (&site, in->conf, 0, &fault));
-    in->ledger = need (ledger_open (in->ledger_path ? in->ledger_path
-                                                    : site.ledger,
-                                    mode, &fault));
-    site_clear (&site);
+    in->ledger = need (ledger_open (path, mode, &fault));
 }
 
 void close_ledger (struct inputs *in)

@@ -75,7 +75,7 @@ static void catch_audit_signals (void)
 
 /* State of a run of the verb. */
 struct auditing {
-    struct site site;
+    const struct site *site;
     const char *conf;       /* absolute, for pmm-probe; NULL: default */
     struct hostlist nodes;
 };
@@ -92,7 +92,7 @@ static void add_partners (struct auditing *w)
         size = 2 * to->count;
     if (to->count == 0)
         die_world ("no node was drained by slurm-pmm: nothing to measure");
-    need_ok (controller_idle (&from, w->site.audit_partition, &fault));
+    need_ok (controller_idle (&from, w->site->audit_partition, &fault));
     to->name = xrealloc (to->name, size, sizeof (*to->name));
     while (from.count > 0 && to->count < size)
         to->name[to->count++] = from.name[--from.count];
@@ -101,10 +101,10 @@ static void add_partners (struct auditing *w)
 
 static void prepare_audit (struct auditing *w, struct inputs *in)
 {
-    need_ok (site_read (&w->site, w->conf, 1, &fault));
-    in->fabric = need (fabric_load_trusted (w->site.snapshot, geteuid (),
+    w->site = verb_site (w->conf, true);
+    in->fabric = need (fabric_load_trusted (w->site->snapshot, geteuid (),
                                             &fault));
-    in->ledger = need (ledger_open (w->site.ledger, LEDGER_CREATE, &fault));
+    in->ledger = need (ledger_open (w->site->ledger, LEDGER_CREATE, &fault));
     if (given.hosts)
         w->nodes = inputs_hostlist ("hosts", given.hosts, CONTROLLER_NODES_MAX);
     else if (given.drained) {
@@ -112,7 +112,7 @@ static void prepare_audit (struct auditing *w, struct inputs *in)
         add_partners (w);
     }
     else
-        need_ok (controller_idle (&w->nodes, w->site.audit_partition, &fault));
+        need_ok (controller_idle (&w->nodes, w->site->audit_partition, &fault));
 }
 
 static void print_audit_result (struct inputs *in, const struct audit_result *r,
@@ -144,7 +144,7 @@ static int run_all (struct auditing *w, struct inputs *in)
     size_t size = given.all ? (size_t)given.size : AUDIT_NODES_MAX;
     size_t audits = n > 0 ? (n + size - 1) / size : 1;
     struct audit audit = {
-        .site = &w->site, .conf = w->conf, .ledger = in->ledger,
+        .site = w->site, .conf = w->conf, .ledger = in->ledger,
         .fabric = in->fabric, .stop = &stopped, .report = stderr,
         .anyway = given.hosts || given.drained, .cause.why = LEDGER_BY_HAND,
     };
@@ -182,7 +182,6 @@ static int run_audit (struct inputs *in)
     prepare_audit (&w, in);
     status = run_all (&w, in);
     hostlist_clear (&w.nodes);
-    site_clear (&w.site);
     return status;
 }
 

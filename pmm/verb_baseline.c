@@ -22,15 +22,15 @@
 #include "util/sort.h"
 #include "util/text.h"
 
-static struct site site;
+static const struct site *site;
 
 /* Read pmm.conf; return the path of its Baseline. */
 static const char *read_site_baseline (const struct inputs *in)
 {
-    need_ok (site_read (&site, in->conf, 0, &fault));
-    if (!*site.baseline)
+    site = verb_site (in->conf, false);
+    if (!*site->baseline)
         die_input ("pmm.conf has no Baseline");
-    return site.baseline;
+    return site->baseline;
 }
 
 /* Read a baseline, samples, or the directory that has these. */
@@ -94,7 +94,6 @@ static int show_baseline (struct inputs *in)
                             "{round_trips round trip} in {runs run}, written "
                             "{@written}\n", inputs_output (in));
     baseline_destroy (b);
-    site_clear (&site);
     return EXIT_OK;
 }
 
@@ -123,7 +122,7 @@ static void become_baseline_owner (const char *path)
 static void check_baseline_fabric (const struct inputs *in)
 {
     struct fabric *own = in->snapshot ? NULL
-                                      : fabric_load (site.snapshot, NULL);
+                                      : fabric_load (site->snapshot, NULL);
 
     if (own && strcmp (own->hash, in->fabric->hash))
         die_input ("not published: %s is another fabric than Snapshot's",
@@ -170,7 +169,7 @@ static void report_slow_cables (const struct inputs *in,
 static bool may_publish (struct inputs *in, const struct baseline *run,
                          const char *path)
 {
-    const struct judge_options opts = judge_site_options (&site);
+    const struct judge_options opts = judge_site_options (site);
     const struct samples *s = in->samples;
     struct baseline *old = NULL, *part = NULL;
     struct verdict *v;
@@ -235,7 +234,6 @@ static int publish_baseline (struct inputs *in)
         b = need (baseline_of (in->samples, in->ps, &fault));
         if (!may_publish (in, b, path)) {
             baseline_destroy (b);
-            site_clear (&site);
             fail ("baseline publish", &fault);
             return EXIT_FAIL;
         }
@@ -265,7 +263,6 @@ static int publish_baseline (struct inputs *in)
                            : "{file} has the same already\n",
                     inputs_output (in));
     baseline_destroy (b);
-    site_clear (&site);
     return EXIT_OK;
 }
 
@@ -367,9 +364,9 @@ static size_t find_both (const struct solution *before,
 /* By the judge's thresholds of a WARN, in either direction. */
 static bool changed (const struct drift *c)
 {
-    double spread = isnan (c->stderr_ns) ? 0 : site.warn_spread * c->stderr_ns;
+    double spread = isnan (c->stderr_ns) ? 0 : site->warn_spread * c->stderr_ns;
 
-    return fabs (c->ns) > fmax (site.warn_ns, spread);
+    return fabs (c->ns) > fmax (site->warn_ns, spread);
 }
 
 static void print_change (const struct fabric *f, const struct drift *c,
@@ -447,7 +444,6 @@ static int compare_baselines (struct inputs *in)
         solution_destroy (sol[i]);
         baseline_destroy (b[i]);
     }
-    site_clear (&site);
     return both == 0 ? EXIT_WORLD : n > 0 ? EXIT_FAIL : EXIT_OK;
 }
 

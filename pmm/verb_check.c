@@ -269,14 +269,14 @@ static int measure_nodes (const struct site *site, const char *list)
 static int run_check (struct inputs *in)
 {
     const char *word = in->operand[0];
-    struct site site;
+    const struct site *site;
 
     terminal_end (); /* nothing is shown while srun waits and runs */
     /* root runs what it names */
-    need_ok (site_read (&site, in->conf, geteuid () == 0, &fault));
+    site = verb_site (in->conf, geteuid () == 0);
     if (word[strspn (word, "0123456789_")])
-        return measure_nodes (&site, word);
-    return measure_job (&site, word);
+        return measure_nodes (site, word);
+    return measure_job (site, word);
 }
 
 const struct verb verb_check = {

@@ -87,20 +87,16 @@ static void solve_time (void *arg, size_t time, struct observations *o)
 static struct solution *solve_ledger_baseline (const struct trends *t,
                                                struct inputs *in)
 {
-    struct site site = { 0 };
     struct site_baseline where = { in->ledger, in->fabric, "" };
     struct baseline *b;
     struct observations o;
     char odd[256];
 
-    if (!in->ledger_path) {
-        need_ok (site_read (&site, in->conf, 0, &fault));
-        where.path = site.baseline;
-    }
+    if (!in->ledger_path)
+        where.path = verb_site (in->conf, false)->baseline;
     b = need (site_baseline_read (&where, odd, &fault));
     need_ok (baseline_combine (b, t->ps, &o, &fault));
     baseline_destroy (b);
-    site_clear (&site);
     return solve_these (t, &o, false);
 }
 

@@ -259,10 +259,9 @@ static void print_calm (struct ledger *ledger, size_t nodes, FILE *fp)
 /* --- the verbs ------------------------------------------------------------ */
 
 /* What the policy would do now. */
-static void evaluate_policy (struct inputs *in, struct site *site,
+static void evaluate_policy (struct inputs *in, const struct site *site,
                              struct act_report *r)
 {
-    need_ok (site_read (site, in->conf, 0, &fault));
     inputs_fabric (in);
     inputs_ledger (in, LEDGER_READ);
     need_ok (act_look (r, site, in->ledger, in->fabric, (int64_t)time (NULL),
@@ -276,12 +275,12 @@ static int explain_policy (struct inputs *in)
     const struct decisions *d = &report.decisions;
     FILE *fp = inputs_output (in);
     struct story story;
-    struct site site;
+    const struct site *site = verb_site (in->conf, false);
     const json_t *v;
     int status;
     size_t i;
 
-    evaluate_policy (in, &site, &report);
+    evaluate_policy (in, site, &report);
     story = tell_story (in, &report, name, 0);
     if (name && d->n > 0 && json_array_size (story.nodes) == 0)
         die_input ("Slurm has no node %.63s", name);
@@ -289,7 +288,7 @@ static int explain_policy (struct inputs *in)
         inputs_put_json (in, "policy", in->fabric->hash,
                          json_pack ("{s:I, s:s, s:I, s:b, s:o, s:O}", "time",
                                     (json_int_t)report.facts.input.now,
-                                    "action", site.action, "after",
+                                    "action", site->action, "after",
                                     (json_int_t)d->after, "stopped", d->stopped,
                                     "remarks",
                                     json_strings (d->remark, d->nremarks),
@@ -306,7 +305,6 @@ static int explain_policy (struct inputs *in)
     /* a read error, not an input error */
     status = d->stopped ? EXIT_WORLD : EXIT_OK;
     act_report_clear (&report);
-    site_clear (&site);
     return status;
 }
 
@@ -717,10 +715,10 @@ static int run_policy_why (struct inputs *in)
 {
     const char *word = in->operand[0];
     struct act_report report;
-    struct site site;
+    const struct site *site = verb_site (in->conf, false);
     struct named n;
 
-    evaluate_policy (in, &site, &report);
+    evaluate_policy (in, site, &report);
     n = find_named (in, word);
     if (in->json) {
         json_t *facts = why_json (in, &report, word, &n);
@@ -738,7 +736,6 @@ static int run_policy_why (struct inputs *in)
     else
         why_audit (in, &report, n.audit);
     act_report_clear (&report);
-    site_clear (&site);
     return EXIT_OK;
 }
 
@@ -758,19 +755,18 @@ static int run_policy_act (struct inputs *in)
     json_t *did = in->json ? json_array () : NULL;
     struct act_report report;
     char name[CONTROLLER_NAME];
-    struct site site;
+    const struct site *site = verb_site (in->conf, true);
     uid_t uid;
     int status;
 
-    need_ok (site_read (&site, in->conf, 1, &fault));
-    in->fabric = need (fabric_load_trusted (site.snapshot, geteuid (),
+    in->fabric = need (fabric_load_trusted (site->snapshot, geteuid (),
                                             &fault));
     need_ok (controller_user (&uid, name, &fault));
     if (uid != geteuid ()) /* later, a drain would not be seen as ours */
         die_input ("this is for SlurmUser, %s, to run: %s", name,
                    INSTEAD (name));
-    in->ledger = need (ledger_open (site.ledger, LEDGER_WRITE, &fault));
-    need_ok (act_round (&report, &site, in->ledger, in->fabric,
+    in->ledger = need (ledger_open (site->ledger, LEDGER_WRITE, &fault));
+    need_ok (act_round (&report, site, in->ledger, in->fabric,
                         (int64_t)time (NULL), report_action, did, &fault));
     if (report.busy)
         die_world ("an audit is running, or another acts");
@@ -779,7 +775,6 @@ static int run_policy_act (struct inputs *in)
                          json_pack ("{s:o}", "acts", did));
     status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
     act_report_clear (&report);
-    site_clear (&site);
     return status;
 }
 

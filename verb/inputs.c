@@ -18,6 +18,20 @@
 
 enum { LIST_BYTES_MAX = 1 << 24, HOSTS_MAX = 1 << 20 };
 
+static void end_site (void *site)
+{
+    site_clear (site);
+}
+
+const struct site *verb_site (const char *conf, bool trusted)
+{
+    struct site *site = pool_keep (verb_pool, verb_array (1, sizeof (*site)),
+                                   end_site);
+
+    need_ok (site_read (site, conf, trusted, &fault));
+    return site;
+}
+
 /* The same of n files. */
 static struct fabric *open_files (const struct inputs *in,
                                   const char *const *path, size_t n)
@@ -45,7 +59,6 @@ struct fabric *inputs_open (const struct inputs *in, const char *paths)
 void inputs_fabric (struct inputs *in)
 {
     char path[TEXT_PATH];
-    struct site site;
 
     if (in->fabric)
         return;
@@ -56,10 +69,8 @@ void inputs_fabric (struct inputs *in)
         return;
     }
     if (!in->fabric_path) {
-        need_ok (site_read (&site, in->conf, 0, &fault));
         in->snapshot = true;
-        in->fabric_path = pool_strdup (verb_pool, site.snapshot);
-        site_clear (&site);
+        in->fabric_path = verb_site (in->conf, false)->snapshot;
         for (const char *list = in->fabric_path; text_next (&list, path);)
             if (access (path, F_OK) < 0)
                 die_input ("--fabric FILE is missing, and there is no %s",
@@ -226,17 +237,9 @@ char *inputs_text (const char *option, const char *list)
 
 struct node_names *inputs_names (const struct inputs *in, const char *path)
 {
-    struct node_names *names = NULL;
-    struct site site = { 0 };
-
-    if (!path) {
-        need_ok (site_read (&site, in->conf, 0, &fault));
-        path = site.node_name_map;
-    }
-    if (*path)
-        names = need (names_load (path, &fault));
-    site_clear (&site);
-    return names;
+    if (!path)
+        path = verb_site (in->conf, false)->node_name_map;
+    return *path ? need (names_load (path, &fault)) : NULL;
 }
 
 struct hostlist inputs_hostlist (const char *option, const char *list,

@@ -188,14 +188,10 @@ static int run_opened (const struct verb *v, struct inputs *in)
 {
     unsigned int takes = v->needs | v->may;
     struct outfile *out;
-    struct site site;
     int status;
 
-    if (takes & TAKES_BASELINES) {
-        need_ok (site_read (&site, in->conf, 0, &fault));
-        in->thresholds = judge_site_options (&site);
-        site_clear (&site);
-    }
+    if (takes & TAKES_BASELINES)
+        in->thresholds = judge_site_options (verb_site (in->conf, false));
     if ((v->needs & TAKES_FABRIC) || in->fabric_path || in->baseline.n > 0)
         inputs_fabric (in);
     if ((v->needs & TAKES_PLAN) || in->plan_path)

@@ -74,6 +74,8 @@ enum verb_takes {
 /* How --help tells of a list of hosts: inputs_hostlist. */
 #define LIST_HELP "node[01-16] or @FILE"
 
+struct site;
+
 struct verb {
     int group;           /* of the command's; not of a verb's own verbs */
     const char *name;
@@ -151,6 +153,9 @@ extern struct pool *verb_pool;
 #define verb_keep_text(heap) ((char *)verb_keep (heap))
 #define verb_fold(name, n) verb_keep_text (hostlist_fold ((name), (n)))
 json_t *verb_keep_json (json_t *json);
+
+/* The site's configuration; die if it is bad. */
+const struct site *verb_site (const char *conf, bool trusted);
 
 /*
  * Files. The runner opens what a verb's row lists; these are for verbs that

@@ -201,11 +201,10 @@ static void export_topology (struct inputs *in, bool yaml)
         .name = (const char *const *)called,
     };
     const char *rails = exports.rails;
-    struct site site = { 0 };
 
     if (!rails && in->snapshot) {
-        need_ok (site_read (&site, in->conf, 0, &fault));
-        rails = *site.device ? site.device : NULL;
+        rails = verb_site (in->conf, false)->device;
+        rails = *rails ? rails : NULL;
     }
     if (exports.hosts)
         choose_hosts (f, hosts, called);
@@ -218,7 +217,6 @@ static void export_topology (struct inputs *in, bool yaml)
         verb_say ("left out, with no port at a switch%s: %s",
                   rails ? " by these rails" : "",
                   verb_keep_text (choice.left_out));
-    site_clear (&site);
 }
 
 static int run_export (struct inputs *in)
