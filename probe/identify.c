@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "ibquery/nodemap.h"
-#include "util/alloc.h"
 #include "util/text.h"
 
 struct identifying {
@@ -28,11 +27,11 @@ static void set_absent (struct identity *id, const char *host, size_t rank,
 {
     /* a sentence such as "h0001 is not in the fabric" names its host */
     if (*host && !strncmp (why, host, strlen (host)))
-        id->why[rank] = xstrdup (why);
+        id->why[rank] = pool_strdup (id->pool, why);
     else if (*host)
-        id->why[rank] = xasprintf ("%s: %s", host, why);
+        id->why[rank] = pool_printf (id->pool, "%s: %s", host, why);
     else
-        id->why[rank] = xasprintf ("rank %zu: %s", rank, why);
+        id->why[rank] = pool_printf (id->pool, "rank %zu: %s", rank, why);
 }
 
 /* Whether a node that could not name a port has none in the snapshot, either. */
@@ -210,19 +209,21 @@ int identify (struct identity *id, const struct roster *r,
               const struct fabric *f, const char *node_map, FILE *report,
               struct error *err)
 {
+    struct pool *p = pool_create ();
     struct identifying s = {
         .id = id, .roster = r, .fabric = f, .report = report,
-        .owner = xarray (f->nendpoints, sizeof (*s.owner)),
+        .owner = pool_alloc (p, f->nendpoints, sizeof (*s.owner)),
     };
     const char *first = NULL; /* reason */
     int rc = 0;
 
     *id = (struct identity){
-        .nranks = r->nranks, .why = xcalloc (r->nranks, sizeof (*id->why)),
-        .foreign = xcalloc (r->nranks, sizeof (*id->foreign)),
-        .name = xcalloc (f->nends, sizeof (*id->name)),
-        .peer = xcalloc (f->nends, sizeof (*id->peer)),
-        .lid = xcalloc (f->nends, sizeof (*id->lid)),
+        .pool = p, .nranks = r->nranks,
+        .why = pool_alloc (p, r->nranks, sizeof (*id->why)),
+        .foreign = pool_alloc (p, r->nranks, sizeof (*id->foreign)),
+        .name = pool_alloc (p, f->nends, sizeof (*id->name)),
+        .peer = pool_alloc (p, f->nends, sizeof (*id->peer)),
+        .lid = pool_alloc (p, f->nends, sizeof (*id->lid)),
     };
     memset (s.owner, 0xff, f->nendpoints * sizeof (*s.owner));
     if (*node_map && !(s.map = nodemap_load (node_map, err)))
@@ -240,7 +241,6 @@ int identify (struct identity *id, const struct roster *r,
             first = id->why[rank];
     }
     nodemap_destroy (s.map);
-    free (s.owner);
     if (rc < 0)
         return -1;
     if (s.by_name > 0 && report)
@@ -258,12 +258,6 @@ int identify (struct identity *id, const struct roster *r,
 
 void identity_clear (struct identity *id)
 {
-    for (size_t rank = 0; id->why && rank < id->nranks; rank++)
-        free (id->why[rank]);
-    free (id->why);
-    free (id->foreign);
-    free (id->name);
-    free (id->peer);
-    free (id->lid);
+    pool_destroy (id->pool);
     *id = (struct identity){ .why = NULL };
 }

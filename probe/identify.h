@@ -24,6 +24,7 @@
 #include "util/error.h"
 
 struct identity {
+    struct pool *pool; /* of it */
     char **why;        /* [rank] why it has no endpoint, a sentence; NULL: it
                           has one */
     bool *foreign;     /* [rank] its node has none by its own word, and in the

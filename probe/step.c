@@ -20,6 +20,7 @@
 #include "ibquery/snapshot.h"
 #include "probe/wire.h"
 #include "util/alloc.h"
+#include "util/pool.h"
 #include "util/conf.h"
 #include "util/file.h"
 #include "util/rng.h"
@@ -222,14 +223,16 @@ struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
                               const struct transport *transport,
                               struct coord *coord)
 {
-    struct roster *r = xcalloc (1, sizeof (*r));
+    struct pool *p = pool_create ();
+    struct roster *r = pool_alloc (p, 1, sizeof (*r));
     uint32_t npeers = 0;
 
+    r->pool = p;
     r->nranks = nranks;
-    r->rank = xcalloc (nranks, sizeof (*r->rank));
-    r->member = xcalloc (nranks, sizeof (*r->member));
-    r->first = xcalloc (nranks + 1, sizeof (*r->first));
-    r->peer = xcalloc (nranks * TRANSPORT_RAILS_MAX, sizeof (*r->peer));
+    r->rank = pool_alloc (p, nranks, sizeof (*r->rank));
+    r->member = pool_alloc (p, nranks, sizeof (*r->member));
+    r->first = pool_alloc (p, nranks + 1, sizeof (*r->first));
+    r->peer = pool_alloc (p, nranks * TRANSPORT_RAILS_MAX, sizeof (*r->peer));
     for (size_t i = 0; i < nranks; i++) {
         struct roster_rank *rank = &r->rank[i];
         size_t rails
@@ -253,13 +256,8 @@ struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
 
 void roster_destroy (struct roster *r)
 {
-    if (!r)
-        return;
-    free (r->rank);
-    free (r->member);
-    free (r->first);
-    free (r->peer);
-    free (r);
+    if (r)
+        pool_destroy (r->pool);
 }
 
 /*

@@ -52,6 +52,7 @@ struct roster_rank {
 };
 
 struct roster {
+    struct pool *pool;        /* of it */
     struct roster_rank *rank; /* [nranks] */
     size_t nranks;
     uint64_t key;             /* of the session: from all members' draws */

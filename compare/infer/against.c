@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "core/linear/stats.h"
-#include "util/alloc.h"
+#include "util/pool.h"
 #include "util/sort.h"
 
 #define NONE FABRIC_NONE
@@ -44,6 +44,7 @@ struct leaf {
 };
 
 struct comparing {
+    struct pool *pool; /* out's */
     const struct topology_model *m;
     struct against *out;
     struct leaf_host *member;
@@ -81,10 +82,10 @@ static void find_members (struct comparing *w)
     const struct topology_model *m = w->m;
     struct against *out = w->out;
     const struct fabric *f = out->f;
-    uint32_t *home = xarray (m->nvertices, sizeof (*home));
+    uint32_t *home = pool_alloc (w->pool, m->nvertices, sizeof (*home));
 
-    w->member = xarray (m->nnodes, sizeof (*w->member));
-    out->stranger = xarray (m->nnodes, sizeof (*out->stranger));
+    w->member = pool_alloc (w->pool, m->nnodes, sizeof (*w->member));
+    out->stranger = pool_alloc (w->pool, m->nnodes, sizeof (*out->stranger));
     /* the only vertex that a node is joined to; nvertices: there are more */
     memset (home, 0xff, m->nvertices * sizeof (*home));
     for (size_t i = 0; i < m->nedges; i++) {
@@ -105,7 +106,6 @@ static void find_members (struct comparing *w)
             w->member[w->nmembers++]
                 = (struct leaf_host){ end, leaf, at_switch ? home[v] : NONE };
     }
-    free (home);
     qsort (w->member, w->nmembers, sizeof (*w->member), compare_leaf_hosts);
 }
 
@@ -116,10 +116,10 @@ static void find_members (struct comparing *w)
 static void find_model_leaves (struct comparing *w)
 {
     struct against *out = w->out;
-    size_t *has = xcalloc (w->m->nvertices, sizeof (*has)), n;
+    size_t *has = pool_alloc (w->pool, w->m->nvertices, sizeof (*has)), n;
 
-    w->leaf = xarray (w->nmembers, sizeof (*w->leaf));
-    w->owner = xarray (w->m->nvertices, sizeof (*w->owner));
+    w->leaf = pool_alloc (w->pool, w->nmembers, sizeof (*w->leaf));
+    w->owner = pool_alloc (w->pool, w->m->nvertices, sizeof (*w->owner));
     memset (w->owner, 0xff, w->m->nvertices * sizeof (*w->owner));
     for (size_t i = 0; i < w->nmembers; i += n) {
         const struct leaf_host *v = &w->member[i];
@@ -149,7 +149,6 @@ static void find_model_leaves (struct comparing *w)
         }
         w->nleaves++;
     }
-    free (has);
     out->compared = w->nmembers - out->alone;
     for (size_t i = 0; i < w->nleaves; i++)
         out->switches += w->leaf[i].home != NONE;
@@ -160,7 +159,7 @@ static void compare_leaf_homes (struct comparing *w)
 {
     struct against *out = w->out;
 
-    out->hosts = xarray (w->nmembers, sizeof (*out->hosts));
+    out->hosts = pool_alloc (w->pool, w->nmembers, sizeof (*out->hosts));
     for (const struct leaf *l = w->leaf; l < w->leaf + w->nleaves; l++) {
         const struct leaf_host *v = &w->member[l->first];
 
@@ -175,8 +174,8 @@ static void compare_leaf_homes (struct comparing *w)
                 continue;
             out->nhosts++;
             *h = (struct against_hosts){
-                .endpoint = xarray (n, sizeof (*h->endpoint)), .n = n,
-                .at = l->node,
+                .endpoint = pool_alloc (w->pool, n, sizeof (*h->endpoint)),
+                .n = n, .at = l->node,
                 .with = owner == NONE ? NONE : w->leaf[owner].node,
             };
             for (size_t k = 0; k < n; k++)
@@ -218,13 +217,13 @@ static void find_leaf_paths (struct comparing *w)
     const struct topology_model *m = w->m;
     struct against *out = w->out;
     size_t n = out->switches;
-    unsigned int *hops = xarray (out->f->nnodes, sizeof (*hops));
-    uint32_t *queue = xarray (out->f->nnodes, sizeof (*queue));
-    uint32_t *last = xarray (m->nvertices, sizeof (*last));
-    double *d = xarray (m->nvertices, sizeof (*d));
+    unsigned int *hops = pool_alloc (w->pool, out->f->nnodes, sizeof (*hops));
+    uint32_t *queue = pool_alloc (w->pool, out->f->nnodes, sizeof (*queue));
+    uint32_t *last = pool_alloc (w->pool, m->nvertices, sizeof (*last));
+    double *d = pool_alloc (w->pool, m->nvertices, sizeof (*d));
     struct csr edges = topology_edges (m, 0);
 
-    out->way = xarray (n * n / 2 + 1, sizeof (*out->way));
+    out->way = pool_alloc (w->pool, n * n / 2 + 1, sizeof (*out->way));
     for (const struct leaf *a = w->leaf; a < w->leaf + w->nleaves; a++) {
         if (a->home == NONE)
             continue;
@@ -239,16 +238,12 @@ static void find_leaf_paths (struct comparing *w)
                 };
     }
     csr_clear (&edges);
-    free (hops);
-    free (queue);
-    free (last);
-    free (d);
 }
 
 static void find_centres (struct comparing *w)
 {
     const struct against *out = w->out;
-    double *v = xarray (out->nways, sizeof (*v));
+    double *v = pool_alloc (w->pool, out->nways, sizeof (*v));
 
     for (unsigned int hops = 0; hops < HOPS; hops++) {
         size_t n = 0;
@@ -258,7 +253,6 @@ static void find_centres (struct comparing *w)
                 v[n++] = out->way[i].ns;
         w->centre[hops] = n < WAYS_MIN ? NAN : stats_median (v, n);
     }
-    free (v);
 }
 
 /* The number of hops with the nearest centre; 0 if there is none. */
@@ -299,9 +293,11 @@ static void compare_ways (struct comparing *w)
 struct against *against_compare (const struct fabric *f,
                                  const struct topology_model *m)
 {
-    struct against *out = xcalloc (1, sizeof (*out));
-    struct comparing w = { .m = m, .out = out };
+    struct pool *pool = pool_create ();
+    struct against *out = pool_alloc (pool, 1, sizeof (*out));
+    struct comparing w = { .pool = pool, .m = m, .out = out };
 
+    out->pool = pool;
     out->f = f;
     find_members (&w);
     find_model_leaves (&w);
@@ -309,20 +305,11 @@ struct against *against_compare (const struct fabric *f,
     find_leaf_paths (&w);
     find_centres (&w);
     compare_ways (&w);
-    free (w.member);
-    free (w.leaf);
-    free (w.owner);
     return out;
 }
 
 void against_destroy (struct against *a)
 {
-    if (!a)
-        return;
-    for (size_t i = 0; i < a->nhosts; i++)
-        free (a->hosts[i].endpoint);
-    free (a->hosts);
-    free (a->way);
-    free (a->stranger);
-    free (a);
+    if (a)
+        pool_destroy (a->pool);
 }

@@ -41,6 +41,7 @@ struct against_way {
 };
 
 struct against {
+    struct pool *pool;          /* of all of it */
     const struct fabric *f;     /* the caller's */
     size_t compared;            /* hosts */
     size_t switches;            /* identified by their hosts */

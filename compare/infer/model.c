@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/pool.h"
 #include "util/sets.h"
 #include "util/sort.h"
 
@@ -330,6 +331,7 @@ void topology_paths (const struct topology_model *m, double *d, uint32_t *last)
 enum { NAME_SIZE = INFER_MAX_LABEL + 1 };
 
 struct routes {
+    struct pool *pool; /* of it */
     struct network net;
     const struct topology_model *m;
     uint32_t *arc; /* [nnodes * nvertices] from a vertex towards a node;
@@ -419,7 +421,8 @@ static void name_links (struct routes *r)
         bool is_host = e->a < m->nnodes;
 
         r->link[i] = (struct link_info){
-            .id = xasprintf ("%s - %s", r->name[e->a], r->name[e->b]),
+            .id = pool_printf (r->pool, "%s - %s", r->name[e->a],
+                               r->name[e->b]),
             .kind = is_host ? LINK_HOST : LINK_SWITCH,
             .class_id = !is_host,
             .class_name = is_host ? "host" : "switch",
@@ -435,17 +438,18 @@ static void name_links (struct routes *r)
 struct routes *routes_create (const struct topology_model *m)
 {
     size_t size = (size_t)m->nnodes * m->nvertices;
-    struct routes *r = xcalloc (1, sizeof (*r));
-    double *ns = xarray (size, sizeof (*ns));
+    struct pool *pool = pool_create ();
+    struct routes *r = pool_alloc (pool, 1, sizeof (*r));
+    double *ns = pool_alloc (pool, size, sizeof (*ns));
 
+    r->pool = pool;
     r->m = m;
-    r->arc = xarray (size, sizeof (*r->arc));
-    r->link = xcalloc (m->nedges, sizeof (*r->link));
-    r->sw = xcalloc (m->nvertices, sizeof (*r->sw));
-    r->name = xcalloc (m->nvertices, sizeof (*r->name));
+    r->arc = pool_alloc (pool, size, sizeof (*r->arc));
+    r->link = pool_alloc (pool, m->nedges, sizeof (*r->link));
+    r->sw = pool_alloc (pool, m->nvertices, sizeof (*r->sw));
+    r->name = pool_alloc (pool, m->nvertices, sizeof (*r->name));
     name_links (r);
     topology_paths (m, ns, r->arc);
-    free (ns);
     /* reverse the trees: the arc from each vertex to the one before it */
     for (size_t i = 0; i < size; i++) {
         uint32_t v = i % m->nvertices;
@@ -467,15 +471,8 @@ struct routes *routes_create (const struct topology_model *m)
 
 void routes_destroy (struct routes *r)
 {
-    if (!r)
-        return;
-    for (size_t i = 0; i < r->m->nedges; i++)
-        free ((char *)r->link[i].id);
-    free (r->arc);
-    free (r->link);
-    free (r->sw);
-    free (r->name);
-    free (r);
+    if (r)
+        pool_destroy (r->pool);
 }
 
 struct pathset *routes_nodes (const struct routes *r, struct error *err)

@@ -15,6 +15,7 @@
  * share one, then the switches of such switches.
  */
 struct infer_level {
+    struct pool *pool; /* of it */
     uint32_t n;
     uint32_t *vertex; /* [n] of the model */
     double *d;        /* [n * n] mean over the pairs of nodes below, minus their

@@ -32,27 +32,30 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/pool.h"
 
 #define NOISES 4.0 /* `zero` in standard deviations of one value */
 
 enum { PASSES = 4 };
 
-static double *square (uint32_t n)
+static double *square (struct pool *pool, uint32_t n)
 {
-    return xcalloc ((size_t)n * n, sizeof (double));
+    return pool_alloc (pool, (size_t)n * n, sizeof (double));
 }
 
 /* A level of n vertices without known distances. */
 static struct infer_level *level_create (uint32_t n)
 {
-    struct infer_level *l = xcalloc (1, sizeof (*l));
+    struct pool *pool = pool_create ();
+    struct infer_level *l = pool_alloc (pool, 1, sizeof (*l));
 
+    l->pool = pool;
     l->n = n;
-    l->vertex = xcalloc (n, sizeof (*l->vertex));
-    l->d = square (n);
-    l->w = square (n);
-    l->product = square (n);
-    l->merge = xarray (n, sizeof (*l->merge));
+    l->vertex = pool_alloc (pool, n, sizeof (*l->vertex));
+    l->d = square (pool, n);
+    l->w = square (pool, n);
+    l->product = square (pool, n);
+    l->merge = pool_alloc (pool, n, sizeof (*l->merge));
     for (size_t i = 0; i < (size_t)n * n; i++)
         l->d[i] = i % (n + 1) ? NAN : 0;
     return l;
@@ -60,14 +63,8 @@ static struct infer_level *level_create (uint32_t n)
 
 void level_destroy (struct infer_level *l)
 {
-    if (!l)
-        return;
-    free (l->vertex);
-    free (l->d);
-    free (l->w);
-    free (l->product);
-    free (l->merge);
-    free (l);
+    if (l)
+        pool_destroy (l->pool);
 }
 
 /* The weighted mean of d(a,c) - d(b,c) over all other vertices c; 0 if there
@@ -95,8 +92,9 @@ static double difference (const struct infer_level *l, uint32_t a, uint32_t b)
 static void link_level (struct infer_level *l)
 {
     uint32_t n = l->n;
-    double *e = square (n), *weight = square (n);
-    double *least = xarray (n, sizeof (*least));
+    struct pool *pool = pool_create ();
+    double *e = square (pool, n), *weight = square (pool, n);
+    double *least = pool_alloc (pool, n, sizeof (*least));
 
     for (uint32_t a = 0; a < n; a++)
         least[a] = INFINITY;
@@ -120,9 +118,7 @@ static void link_level (struct infer_level *l)
         if (weight[i] > 0)
             e[i] = (l->d[i] - least[i / n] - least[i % n]) * weight[i];
     l->nmerges = linkage (n, e, weight, l->merge);
-    free (least);
-    free (e);
-    free (weight);
+    pool_destroy (pool);
 }
 
 struct infer_level *level_of_matrix (const struct infer_matrix *m)
@@ -321,24 +317,21 @@ struct infer_level *level_next (const struct infer_level *l, double zero,
                                 struct topology_model *m)
 {
     uint32_t n = l->n;
-    double *scratch = xarray (3 * (size_t)n, sizeof (*scratch));
+    struct pool *pool = pool_create ();
+    double *scratch = pool_alloc (pool, 3 * (size_t)n, sizeof (*scratch));
     struct infer_level *next;
     struct grouping k = {
         .l = l, .n = n, .noise = zero * zero / (NOISES * NOISES), .zero = zero,
-        .of = xcalloc (n, sizeof (*k.of)),
-        .size = xcalloc (n, sizeof (*k.size)),
-        .end = xcalloc (n, sizeof (*k.end)), .d = square (n), .w = square (n),
+        .of = pool_alloc (pool, n, sizeof (*k.of)),
+        .size = pool_alloc (pool, n, sizeof (*k.size)),
+        .end = pool_alloc (pool, n, sizeof (*k.end)),
+        .d = square (pool, n), .w = square (pool, n),
         .sum = scratch, .sums = scratch + n, .weight = scratch + 2 * (size_t)n,
     };
 
     find_twin_groups (&k);
     if ((next = make_group_level (&k, m)))
         link_level (next);
-    free (k.of);
-    free (k.size);
-    free (k.end);
-    free (k.d);
-    free (k.w);
-    free (scratch);
+    pool_destroy (pool);
     return next;
 }

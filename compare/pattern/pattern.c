@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/pool.h"
 #include "util/map.h"
 #include "util/rng.h"
 #include "util/sort.h"
@@ -98,6 +99,7 @@ static const struct pairing one_factor = { circle, circle_pair };
 static const struct pairing bisection = { halves, halves_pair };
 
 struct pattern {
+    struct pool *pool; /* of it */
     const struct pattern_row *kind;
     uint32_t n;
     uint64_t turn;   /* steps before roles are swapped */
@@ -314,6 +316,7 @@ static struct pattern *create_pattern (const struct pattern_row *kind,
                                        const struct pattern_options *opts,
                                        struct error *err)
 {
+    struct pool *pool;
     struct pattern *p;
 
     if (n < 2 || n > PATTERN_PROCESSES_MAX) {
@@ -321,8 +324,10 @@ static struct pattern *create_pattern (const struct pattern_row *kind,
                      PATTERN_PROCESSES_MAX);
         return NULL;
     }
-    p = xcalloc (1, sizeof (*p));
-    p->id = xarray (places, sizeof (*p->id));
+    pool = pool_create ();
+    p = pool_alloc (pool, 1, sizeof (*p));
+    p->pool = pool;
+    p->id = pool_alloc (pool, places, sizeof (*p->id));
     for (size_t i = 0; i < places; i++)
         p->id[i] = i;
     p->kind = kind;
@@ -348,12 +353,13 @@ static struct pattern *finish_pattern (struct pattern *p, uint64_t turn,
 /* Order places by host; hosts are in the order of their first process. */
 static void group_by_host (struct pattern *p, const uint32_t *host)
 {
-    uint64_t *key = xarray (p->n, sizeof (*key)); /* first of host, place */
-    uint32_t *id = xarray (p->n, sizeof (*id));
+    /* first of host, place */
+    uint64_t *key = pool_alloc (p->pool, p->n, sizeof (*key));
+    uint32_t *id = pool_alloc (p->pool, p->n, sizeof (*id));
     struct map heads = { 0 };
 
     memcpy (id, p->id, p->n * sizeof (*id));
-    p->first = xcalloc (p->n + 1, sizeof (*p->first));
+    p->first = pool_alloc (p->pool, p->n + 1, sizeof (*p->first));
     for (uint32_t i = 0; i < p->n; i++) {
         uint32_t of = host ? host[id[i]] : i, head = map_find (&heads, of);
 
@@ -369,8 +375,6 @@ static void group_by_host (struct pattern *p, const uint32_t *host)
     }
     p->first[p->groups] = p->n;
     map_clear (&heads);
-    free (key);
-    free (id);
 }
 
 /* Where each step of the pairing begins. It takes as many steps as its largest
@@ -380,7 +384,7 @@ static void count_turns (struct pattern *p)
 {
     uint64_t turns = grouped_turns (p);
 
-    p->from = xcalloc (turns + 1, sizeof (*p->from));
+    p->from = pool_alloc (p->pool, turns + 1, sizeof (*p->from));
     for (uint64_t t = 0; t < turns; t++) {
         uint32_t most = 0;
 
@@ -480,7 +484,7 @@ struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
 
     if (!p)
         return NULL;
-    p->pair = xarray (npairs, sizeof (*p->pair));
+    p->pair = pool_alloc (p->pool, npairs, sizeof (*p->pair));
     for (size_t i = 0; i < npairs; i++) {
         if (pair[i].a >= n || pair[i].b >= n || pair[i].a == pair[i].b) {
             error_input (err, "pair %zu: %u and %u are not two of %u"
@@ -495,13 +499,8 @@ struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
 
 void pattern_destroy (struct pattern *p)
 {
-    if (!p)
-        return;
-    free (p->id);
-    free (p->first);
-    free (p->from);
-    free (p->pair);
-    free (p);
+    if (p)
+        pool_destroy (p->pool);
 }
 
 uint32_t pattern_processes (const struct pattern *p)

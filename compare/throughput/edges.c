@@ -3,13 +3,12 @@
 #include "compare/throughput/edges.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "compare/throughput/measured.h"
 #include "core/linear/stats.h"
 #include "report/rates.h"
-#include "util/alloc.h"
+#include "util/pool.h"
 #include "util/json.h"
 #include "util/sort.h"
 #include "util/text.h"
@@ -51,7 +50,7 @@ static void find_edge_nodes (struct edges *e, const struct series_list *list,
 
             if (!place_process (topology, &list->run[r]->process[i], &node))
                 continue;
-            e->node = xgrow (e->node, e->nnodes, sizeof (*e->node));
+            e->node = pool_grow (e->pool, e->node, e->nnodes, sizeof (*e->node));
             e->node[e->nnodes++] = node;
         }
     if (e->nnodes > 0)
@@ -62,7 +61,7 @@ static void find_edge_nodes (struct edges *e, const struct series_list *list,
     e->nnodes = n;
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || e->node[i].at != e->node[i - 1].at) {
-            e->sw = xgrow (e->sw, e->nswitches, sizeof (*e->sw));
+            e->sw = pool_grow (e->pool, e->sw, e->nswitches, sizeof (*e->sw));
             e->sw[e->nswitches] = (struct edges_switch){
                 .at = e->node[i].at, .first = i, .share = NAN };
             topology->name (topology->of, e->node[i].at,
@@ -103,7 +102,7 @@ static int find_process_nodes (struct edges *e, const struct series *s,
                                const struct edges_topology *topology,
                                struct edges_node **node, struct error *err)
 {
-    bool *seen = xcalloc (e->nnodes, sizeof (*seen));
+    bool *seen = pool_alloc (e->pool, e->nnodes, sizeof (*seen));
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < s->nprocesses; i++) {
@@ -118,7 +117,6 @@ static int find_process_nodes (struct edges *e, const struct series *s,
                               node[i]->label);
         seen[node[i] - e->node] = true;
     }
-    free (seen);
     return rc;
 }
 
@@ -126,7 +124,7 @@ static int read_edges_run (struct edges *e, const struct series *s,
                            const struct edges_topology *topology,
                            struct edges_run *run, struct error *err)
 {
-    struct edges_node **node = xcalloc (s->nprocesses, sizeof (*node));
+    struct edges_node **node = pool_alloc (e->pool, s->nprocesses, sizeof (*node));
     int rc = find_process_nodes (e, s, topology, node, err);
 
     for (size_t i = 0; rc == 0 && i < s->npairs; i++) {
@@ -139,14 +137,13 @@ static int read_edges_run (struct edges *e, const struct series *s,
                             s->process[row->b].label, &p.rate, err);
         if (rc < 0 || isnan (p.rate))
             continue;
-        run->pair = xgrow (run->pair, run->n, sizeof (*run->pair));
+        run->pair = pool_grow (e->pool, run->pair, run->n, sizeof (*run->pair));
         run->pair[run->n++] = p;
         if (p.a)
             p.a->rate = fmax (p.a->rate, p.rate);
         if (p.b)
             p.b->rate = fmax (p.b->rate, p.rate);
     }
-    free (node);
     return rc;
 }
 
@@ -156,8 +153,8 @@ static int read_edges_run (struct edges *e, const struct series *s,
 static void find_load (struct edges *e, const struct series *s, size_t number,
                        const struct edges_run *run)
 {
-    size_t *pairs = xcalloc (e->nnodes, sizeof (*pairs));
-    double *sum = xcalloc (e->nnodes, sizeof (*sum));
+    size_t *pairs = pool_alloc (e->pool, e->nnodes, sizeof (*pairs));
+    double *sum = pool_alloc (e->pool, e->nnodes, sizeof (*sum));
 
     for (size_t i = 0; i < run->n; i++) { /* once a switch, by its one node */
         const struct edges_pair *p = &run->pair[i];
@@ -184,8 +181,6 @@ static void find_load (struct edges *e, const struct series *s, size_t number,
         w->through = through;
         w->run = number;
     }
-    free (pairs);
-    free (sum);
 }
 
 /* What the nodes of a switch got of what their edges allow. */
@@ -193,7 +188,7 @@ static void judge_switch (struct edges *e, struct edges_switch *w,
                           const struct edges_run *run)
 {
     struct edges_node *of = e->node + w->first;
-    double *share = xarray (w->n, sizeof (*share));
+    double *share = pool_alloc (e->pool, w->n, sizeof (*share));
     size_t n = 0;
 
     for (size_t i = 0; i < run->n; i++) {
@@ -213,25 +208,19 @@ static void judge_switch (struct edges *e, struct edges_switch *w,
             share[n++] = of[i].got / of[i].allowed;
     if (n >= EDGES_NODES_MIN)
         w->share = stats_median (share, n);
-    free (share);
 }
 
 /*
  * What follows
  */
 
-static void add_edges_sentence (struct edges *e, const char *fmt, ...)
-    __attribute__ ((format (printf, 2, 3)));
-
-static void add_edges_sentence (struct edges *e, const char *fmt, ...)
+static void add_edges_text (struct edges *e, char *text)
 {
-    va_list ap;
-
-    va_start (ap, fmt);
-    e->said = xgrow (e->said, e->nsaid, sizeof (*e->said));
-    e->said[e->nsaid++] = xvasprintf (fmt, ap);
-    va_end (ap);
+    e->said = pool_grow (e->pool, e->said, e->nsaid, sizeof (*e->said));
+    e->said[e->nsaid++] = text;
 }
+#define add_edges_sentence(e, ...) \
+    add_edges_text ((e), pool_printf ((e)->pool, __VA_ARGS__))
 
 /* Of a switch; returns how many nodes got less, though it gave others more. */
 static size_t say_switch (struct edges *e, const struct edges_switch *w,
@@ -291,10 +280,11 @@ int edges_make (struct edges *e, const struct series_list *list,
                 const struct edges_topology *topology, double much,
                 struct error *err)
 {
-    struct edges_run *run = xcalloc (list->n, sizeof (*run));
+    struct edges_run *run;
     int rc = 0;
 
-    *e = (struct edges){ .complete = true };
+    *e = (struct edges){ .pool = pool_create (), .complete = true };
+    run = pool_alloc (e->pool, list->n, sizeof (*run));
     for (size_t r = 0; r < list->n; r++)
         if (is_edges_series (list->run[r])
             && longest (list->run[r]) > e->length)
@@ -322,19 +312,12 @@ int edges_make (struct edges *e, const struct series_list *list,
             judge_switch (e, &e->sw[i], &run[e->sw[i].run]);
     if (rc == 0)
         judge_edges (e, 1 - much);
-    for (size_t r = 0; r < list->n; r++)
-        free (run[r].pair);
-    free (run);
     return rc;
 }
 
 void edges_clear (struct edges *e)
 {
-    while (e->nsaid > 0)
-        free (e->said[--e->nsaid]);
-    free (e->said);
-    free (e->node);
-    free (e->sw);
+    pool_destroy (e->pool);
     *e = (struct edges){ 0 };
 }
 

@@ -64,6 +64,7 @@ struct edges_switch {
 };
 
 struct edges {
+    struct pool *pool; /* of it */
     struct edges_node *node; /* by switch, then edge */
     size_t nnodes;
     struct edges_switch *sw;
