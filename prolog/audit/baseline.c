@@ -340,30 +340,24 @@ static int accept_baseline_change (struct ledger *ledger, int64_t now,
 /* "A -- B, C -- D, and 3 more"; the caller frees it. */
 static char *names_of (const struct fabric *f, const struct ledger_rows *rows)
 {
-    size_t n = rows->n, shown = n > NAMED ? NAMED : n;
-    char *all = xstrdup ("");
+    char *all = NULL;
+    size_t size;
+    FILE *fp = xcheck (open_memstream (&all, &size));
 
-    for (size_t i = 0; i < shown; i++) {
+    for (size_t i = 0; i < rows->n && i < NAMED; i++) {
         const char *id = rows->link[i].link;
         uint32_t link = fabric_find_link (f, id);
-        const char *before = i > 0 ? ", " : "";
-        char *longer;
 
+        fputs (i > 0 ? ", " : "", fp);
         if (link == FABRIC_NONE)
-            longer = xasprintf ("%s%s%s", all, before, id);
+            fputs (id, fp);
         else
-            longer = xasprintf ("%s%s%s -- %s", all, before,
-                                PORT_NAME (f, f->link[link].a),
-                                PORT_NAME (f, f->link[link].b));
-        free (all);
-        all = longer;
+            fprintf (fp, "%s -- %s", PORT_NAME (f, f->link[link].a),
+                     PORT_NAME (f, f->link[link].b));
     }
-    if (n > shown) {
-        char *longer = xasprintf ("%s, and %zu more", all, n - shown);
-
-        free (all);
-        all = longer;
-    }
+    if (rows->n > NAMED)
+        fprintf (fp, ", and %zu more", rows->n - NAMED);
+    xcheck (fclose (fp) == 0 ? all : NULL);
     return all;
 }
 

@@ -29,17 +29,27 @@ enum {
     CABLES = 64 << 20, /* bytes of a snapshot up to its tables */
 };
 
+struct change {
+    int64_t time;
+    const char *kind;
+    const char *link, *text; /* link NULL: of several, or of none */
+};
+
 struct changes {
     const struct reports *in;
     int64_t now;
+    struct pool *pool;
+    struct change *v;
+    size_t n;
 };
 
-static void add_change (json_t *list, int64_t time, const char *kind,
+/* Take a text of the heap. */
+static void add_change (struct changes *p, int64_t time, const char *kind,
                         const char *link, char *text)
 {
-    json_add (list, json_pack ("{s:I, s:s, s:s*, s:o}", "time",
-                               (json_int_t)time, "kind", kind, "link", link,
-                               "text", page_text (text)));
+    p->v = pool_grow (p->pool, p->v, p->n, sizeof (*p->v));
+    p->v[p->n++] = (struct change){ time, kind, pool_strdup (p->pool, link),
+                                    pool_strdup (p->pool, text) };
     free (text);
 }
 
@@ -50,8 +60,7 @@ static char *cable_text (const struct fabric *f, const char *id)
     return link == FABRIC_NONE ? xstrdup (id) : words_link (f, link);
 }
 
-static int put_rebases (const struct changes *p, json_t *list,
-                        struct error *err)
+static int put_rebases (struct changes *p, struct error *err)
 {
     struct ledger_rows rows;
     int rc = ledger_list (p->in->ledger, LEDGER_REBASES, 0, 0, &rows, err);
@@ -64,7 +73,7 @@ static int put_rebases (const struct changes *p, json_t *list,
         if (v->time <= p->now - LATE_S)
             continue;
         cable = cable_text (p->in->fabric, v->link);
-        add_change (list, v->time, learned ? "learned" : "repaired", v->link,
+        add_change (p, v->time, learned ? "learned" : "repaired", v->link,
                     xasprintf ("%s: %s", cable, v->why));
         free (cable);
     }
@@ -72,8 +81,7 @@ static int put_rebases (const struct changes *p, json_t *list,
     return rc;
 }
 
-static int put_actions (const struct changes *p, json_t *list,
-                        struct error *err)
+static int put_actions (struct changes *p, struct error *err)
 {
     struct ledger_rows rows;
     int rc
@@ -85,7 +93,7 @@ static int put_actions (const struct changes *p, json_t *list,
 
         if (v->done > p->now - LATE_S
             && (drain || v->kind == POLICY_RESUME))
-            add_change (list, v->done, drain ? "drained" : "resumed", v->link,
+            add_change (p, v->done, drain ? "drained" : "resumed", v->link,
                         xasprintf ("%s: %s", v->node, v->why));
     }
     ledger_clear (&rows);
@@ -93,8 +101,7 @@ static int put_actions (const struct changes *p, json_t *list,
 }
 
 /* Kernels that audits saw first when they had seen another for a day. */
-static int put_kernels (const struct changes *p, json_t *list,
-                        struct error *err)
+static int put_kernels (struct changes *p, struct error *err)
 {
     struct ledger_rows rows;
     int rc = ledger_list (p->in->ledger, LEDGER_KERNELS, p->now - LATE_S, 0,
@@ -104,7 +111,7 @@ static int put_kernels (const struct changes *p, json_t *list,
         const struct ledger_kernel *v = &rows.kernel[i];
 
         if (v->since > rows.kernel[0].since + DAY_S)
-            add_change (list, v->since, "roll-out", NULL,
+            add_change (p, v->since, "roll-out", NULL,
                         xasprintf ("kernel %s, by now on %s", v->kernel,
                                    COUNTED ((uint64_t)v->nodes, "node")));
     }
@@ -114,28 +121,10 @@ static int put_kernels (const struct changes *p, json_t *list,
 
 static int newer_change (const void *va, const void *vb)
 {
-    const json_t *a = *(json_t *const *)va, *b = *(json_t *const *)vb;
-    int order = util_compare (json_int (b, "time", 0), json_int (a, "time", 0));
+    const struct change *a = va, *b = vb;
+    int order = util_compare (b->time, a->time);
 
-    return order ? order : strcmp (json_text (a, "text"),
-                                   json_text (b, "text"));
-}
-
-/* The newest first. */
-static json_t *sort_changes (json_t *list)
-{
-    size_t n = json_array_size (list);
-    json_t **v = xarray (n, sizeof (*v)), *sorted = xcheck (json_array ());
-
-    for (size_t i = 0; i < n; i++)
-        v[i] = json_array_get (list, i);
-    if (n > 0)
-        qsort (v, n, sizeof (*v), newer_change);
-    for (size_t i = 0; i < n && i < CHANGES; i++)
-        json_add (sorted, json_incref (v[i]));
-    free (v);
-    json_decref (list);
-    return sorted;
+    return order ? order : strcmp (a->text, b->text);
 }
 
 /*
@@ -175,12 +164,12 @@ static const char *changed_end_name (const struct fabric *f, const char *id,
     return id ? id : "?";
 }
 
-/* Append to a text of the heap "X -- Y" of each cable that only `these` have, or
- * "X -- Y, was Z" of those whose other end is another one than in `those`. Return
- * how many there are; NAMED of them are named.
+/* Write "X -- Y" of each cable that only `these` have, or "X -- Y, was Z" of those
+ * whose other end is another one than in `those`. Return how many there are; NAMED
+ * of them are named.
  */
 static size_t name_cables (const struct fabric *f, const json_t *these,
-                           const json_t *those, bool moved, char **text)
+                           const json_t *those, bool moved, FILE *fp)
 {
     char a[FABRIC_PORT_NAME], b[FABRIC_PORT_NAME], c[FABRIC_PORT_NAME];
     size_t n = 0;
@@ -189,26 +178,22 @@ static size_t name_cables (const struct fabric *f, const json_t *these,
 
     json_object_foreach ((json_t *)these, end, far) {
         const json_t *was = json_object_get (those, end);
-        char *longer;
 
         if (moved != (was != NULL) || (was && json_equal (was, far))
             || ++n > NAMED)
             continue;
-        longer = xasprintf (
-            "%s%s %s -- %s%s%s", *text ? *text : "", n > 1 ? ";" : "",
-            changed_end_name (f, end, a),
-            changed_end_name (f, json_string_value (far), b),
-            moved ? ", was " : "",
-            moved ? changed_end_name (f, json_string_value (was), c) : "");
-        free (*text);
-        *text = longer;
+        fprintf (fp, "%s %s -- %s%s%s", n > 1 ? ";" : "",
+                 changed_end_name (f, end, a),
+                 changed_end_name (f, json_string_value (far), b),
+                 moved ? ", was " : "",
+                 moved ? changed_end_name (f, json_string_value (was), c) : "");
     }
+    fputs (n > NAMED ? "; ..." : "", fp);
     return n;
 }
 
-static void put_difference (const struct fabric *f, int64_t time,
-                            const json_t *before, const json_t *after,
-                            json_t *list)
+static void put_difference (struct changes *p, int64_t time,
+                            const json_t *before, const json_t *after)
 {
     const struct {
         const char *what;
@@ -220,14 +205,16 @@ static void put_difference (const struct fabric *f, int64_t time,
 
     for (size_t i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++) {
         char *text = NULL;
-        size_t n = name_cables (f, kinds[i].these, kinds[i].those,
-                                kinds[i].moved, &text);
+        size_t size, n;
+        FILE *fp = xcheck (open_memstream (&text, &size));
 
+        n = name_cables (p->in->fabric, kinds[i].these, kinds[i].those,
+                         kinds[i].moved, fp);
+        xcheck (fclose (fp) == 0 ? text : NULL);
         if (n > 0)
-            add_change (list, time, "re-cabled", NULL,
-                        xasprintf ("%s %s:%s%s", COUNTED (n, "cable"),
-                                   kinds[i].what, text,
-                                   n > NAMED ? "; ..." : ""));
+            add_change (p, time, "re-cabled", NULL,
+                        xasprintf ("%s %s:%s", COUNTED (n, "cable"),
+                                   kinds[i].what, text));
         free (text);
     }
 }
@@ -245,8 +232,7 @@ static int64_t stamp_of (const char *name, const char *file)
 }
 
 /* What changed in a snapshot since the earlier ones that are kept. */
-static void compare_snapshots (const struct changes *p, const char *path,
-                               json_t *list)
+static void compare_snapshots (struct changes *p, const char *path)
 {
     char *copy = xstrdup (path), *other = xstrdup (path), **name = NULL;
     const char *file = basename (copy), *in = dirname (other);
@@ -268,7 +254,7 @@ static void compare_snapshots (const struct changes *p, const char *path,
         json_t *before = n - i > SNAPSHOTS ? NULL : read_cables (old);
 
         if (json_object_size (before) > 0 && json_object_size (after) > 0)
-            put_difference (p->in->fabric, read, before, after, list);
+            put_difference (p, read, before, after);
         json_decref (after);
         after = before;
         read = stamp_of (name[i], file);
@@ -284,17 +270,24 @@ static void compare_snapshots (const struct changes *p, const char *path,
 
 json_t *changed_json (const struct reports *in, int64_t now, struct error *err)
 {
-    const struct changes p = { in, now };
+    struct changes p = { in, now, .pool = pool_create () };
     const char *snapshots = in->site->snapshot;
-    json_t *list = xcheck (json_array ());
+    json_t *list = NULL;
     char path[TEXT_PATH];
 
-    if (put_rebases (&p, list, err) < 0 || put_actions (&p, list, err) < 0
-        || put_kernels (&p, list, err) < 0) {
-        json_decref (list);
-        return NULL;
+    if (put_rebases (&p, err) == 0 && put_actions (&p, err) == 0
+        && put_kernels (&p, err) == 0) {
+        while (snapshots && text_next (&snapshots, path))
+            compare_snapshots (&p, path);
+        list = xcheck (json_array ());
     }
-    while (snapshots && text_next (&snapshots, path))
-        compare_snapshots (&p, path, list);
-    return sort_changes (list);
+    if (p.n > 0)
+        qsort (p.v, p.n, sizeof (*p.v), newer_change);
+    for (size_t i = 0; list && i < p.n && i < CHANGES; i++)
+        json_add (list, json_pack ("{s:I, s:s, s:s*, s:o}", "time",
+                                   (json_int_t)p.v[i].time, "kind",
+                                   p.v[i].kind, "link", p.v[i].link, "text",
+                                   page_text (p.v[i].text)));
+    pool_destroy (p.pool);
+    return list;
 }
