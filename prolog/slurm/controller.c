@@ -22,8 +22,7 @@
 enum controller_needs { NEEDS_CONF = 1, NEEDS_PARTITIONS = 2, NEEDS_NODES = 4 };
 
 struct request {
-    /* as child_f */
-    int (*run) (const struct request *rq, void *answer, struct error *err);
+    int (*run) (const struct request *rq, void *answer); /* as child_f */
     size_t size; /* of the answer */
     int needs;
     const char *arg;    /* the name of a partition, job, node or user */
@@ -31,20 +30,22 @@ struct request {
     bool resume;
 
     /* in the child: */
+    struct error *err;
     slurm_conf_t *conf;
     partition_info_msg_t *partitions;
     node_info_msg_t *nodes;
 };
 
-static int slurm_error (struct error *err)
+static int slurm_error (const struct request *rq)
 {
-    return error_world (err, "%s", slurm_strerror (errno));
+    return error_world (rq->err, "%s", slurm_strerror (errno));
 }
 
 static int run_request (const void *arg, void *answer, struct error *err)
 {
     struct request rq = *(const struct request *)arg;
 
+    rq.err = err;
     if (slurmapi_start (err) < 0)
         return -1;
     if ((rq.needs & NEEDS_CONF
@@ -54,8 +55,8 @@ static int run_request (const void *arg, void *answer, struct error *err)
                    != SLURM_SUCCESS)
         || (rq.needs & NEEDS_NODES
             && slurm_load_node (0, &rq.nodes, SHOW_ALL) != SLURM_SUCCESS))
-        return slurm_error (err);
-    return rq.run (&rq, answer, err);
+        return slurm_error (&rq);
+    return rq.run (&rq, answer);
 }
 
 /* Runs in the child, since NSS may hang, like slurmctld. */
@@ -69,14 +70,12 @@ static void controller_user_name (char name[CONTROLLER_NAME], uid_t uid)
         snprintf (name, CONTROLLER_NAME, "%ju", (uintmax_t)uid);
 }
 
-static int tell_nodes (const struct request *rq, void *answer,
-                       struct error *err)
+static int tell_nodes (const struct request *rq, void *answer)
 {
     struct controller_nodes *nodes = answer;
     char by[CONTROLLER_NAME] = "";
     uid_t last = (uid_t)-1;
 
-    (void)err;
     nodes->v = child_alloc (rq->nodes->record_count, sizeof (*nodes->v));
     for (uint32_t i = 0; i < rq->nodes->record_count; i++) {
         const node_info_t *n = &rq->nodes->node_array[i];
@@ -110,8 +109,7 @@ static bool is_state_change_allowed (const struct request *rq,
 }
 
 /* An int: 1 if the change was due. */
-static int change_node (const struct request *rq, void *answer,
-                        struct error *err)
+static int change_node (const struct request *rq, void *answer)
 {
     int *due = answer;
     node_info_msg_t *msg;
@@ -119,9 +117,9 @@ static int change_node (const struct request *rq, void *answer,
 
     if (slurm_load_node_single (&msg, (char *)rq->arg, SHOW_ALL)
         != SLURM_SUCCESS)
-        return slurm_error (err);
+        return slurm_error (rq);
     if (msg->record_count != 1 || !msg->node_array[0].name)
-        return error_world (err, "there is no node %s", rq->arg);
+        return error_world (rq->err, "there is no node %s", rq->arg);
     *due = is_state_change_allowed (rq, &msg->node_array[0]);
     slurm_init_update_node_msg (&update);
     update.node_names = (char *)rq->arg;
@@ -131,13 +129,12 @@ static int change_node (const struct request *rq, void *answer,
         slurmapi_reason_by (&update, geteuid ());
     }
     return *due && slurm_update_node (&update) != SLURM_SUCCESS
-               ? slurm_error (err)
+               ? slurm_error (rq)
                : 0;
 }
 
 /* The partition of the request; NULL: there is none. */
-static const partition_info_t *find_partition (const struct request *rq,
-                                               struct error *err)
+static const partition_info_t *find_partition (const struct request *rq)
 {
     for (uint32_t i = 0; i < rq->partitions->record_count; i++) {
         const partition_info_t *part = &rq->partitions->partition_array[i];
@@ -146,7 +143,7 @@ static const partition_info_t *find_partition (const struct request *rq,
                     : part->flags & PART_FLAG_DEFAULT)
             return part;
     }
-    error_world (err, "there is no %s%s",
+    error_world (rq->err, "there is no %s%s",
                  rq->arg ? "partition " : "default partition",
                  rq->arg ? rq->arg : "");
     return NULL;
@@ -184,10 +181,10 @@ static bool is_drained_by_us (const node_info_t *n)
 }
 
 /* The idle nodes of a partition, or all that we drained. */
-static int tell_idle (const struct request *rq, void *answer, struct error *err)
+static int tell_idle (const struct request *rq, void *answer)
 {
     bool drained = !(rq->needs & NEEDS_PARTITIONS);
-    const partition_info_t *part = drained ? NULL : find_partition (rq, err);
+    const partition_info_t *part = drained ? NULL : find_partition (rq);
     struct hostlist *names = answer;
     void *members = part ? xcheck (slurm_hostlist_create (part->nodes)) : NULL;
 
@@ -218,10 +215,9 @@ static bool share_nodes (const partition_info_t *a, const partition_info_t *b)
 }
 
 /* A text: a partition whose jobs would be preempted; NULL: none. */
-static int tell_evicted (const struct request *rq, void *answer,
-                         struct error *err)
+static int tell_evicted (const struct request *rq, void *answer)
 {
-    const partition_info_t *part = find_partition (rq, err);
+    const partition_info_t *part = find_partition (rq);
     char **evicted = answer;
 
     if (!part)
@@ -262,7 +258,7 @@ static bool parse_job (const char *word, uint32_t *id, uint32_t *task,
     return valid;
 }
 
-static int tell_job (const struct request *rq, void *answer, struct error *err)
+static int tell_job (const struct request *rq, void *answer)
 {
     struct controller_job *to = answer;
     const job_info_t *job = NULL;
@@ -273,7 +269,7 @@ static int tell_job (const struct request *rq, void *answer, struct error *err)
     if (!parse_job (rq->arg, &id, &task, &array))
         return 0;
     if (slurm_load_job (&msg, slurmapi_job (id), SHOW_ALL) != SLURM_SUCCESS)
-        return errno == ESLURM_INVALID_JOB_ID ? 0 : slurm_error (err);
+        return errno == ESLURM_INVALID_JOB_ID ? 0 : slurm_error (rq);
     for (uint32_t i = 0; i < msg->record_count; i++) {
         const job_info_t *j = &msg->job_array[i];
 
@@ -300,14 +296,13 @@ static int tell_job (const struct request *rq, void *answer, struct error *err)
 }
 
 /* An int: the number of jobs. */
-static int cancel_jobs (const struct request *rq, void *answer,
-                        struct error *err)
+static int cancel_jobs (const struct request *rq, void *answer)
 {
     job_info_msg_t *jobs;
     int *n = answer;
 
     if (slurm_load_job_user (&jobs, geteuid (), SHOW_ALL) != SLURM_SUCCESS)
-        return slurm_error (err);
+        return slurm_error (rq);
     for (uint32_t i = 0; i < jobs->record_count; i++) {
         const slurm_job_info_t *job = &jobs->job_array[i];
 
@@ -317,7 +312,7 @@ static int cancel_jobs (const struct request *rq, void *answer,
         if (slurm_kill_job (slurmapi_job (job->slurmapi_job_id), SIGKILL, 0)
                 != SLURM_SUCCESS
             && errno != ESLURM_ALREADY_DONE)
-            return slurm_error (err);
+            return slurm_error (rq);
         ++*n;
     }
     return 0;
@@ -328,11 +323,10 @@ struct slurm_user {
     char name[CONTROLLER_NAME];
 };
 
-static int tell_user (const struct request *rq, void *answer, struct error *err)
+static int tell_user (const struct request *rq, void *answer)
 {
     struct slurm_user *user = answer;
 
-    (void)err;
     user->uid = rq->conf->slurm_user_id;
     controller_user_name (user->name, user->uid);
     return 0;
@@ -346,14 +340,13 @@ struct controller_conf {
 };
 
 /* From lines "NAME   = VALUE". */
-static int tell_conf (const struct request *rq, void *answer, struct error *err)
+static int tell_conf (const struct request *rq, void *answer)
 {
     struct controller_conf *conf = answer;
     char *text = NULL, *line;
     size_t len, lines = 0;
     FILE *fp = xcheck (open_memstream (&text, &len));
 
-    (void)err;
     slurm_print_ctl_conf (fp, rq->conf);
     xcheck (fclose (fp) == 0 ? text : NULL);
     for (char *s = text; *s; s++)
@@ -376,10 +369,9 @@ static int tell_conf (const struct request *rq, void *answer, struct error *err)
     return 0;
 }
 
-static int tell_partition (const struct request *rq, void *answer,
-                           struct error *err)
+static int tell_partition (const struct request *rq, void *answer)
 {
-    const partition_info_t *part = find_partition (rq, err);
+    const partition_info_t *part = find_partition (rq);
     struct controller_partition *to = answer;
     void *members;
 
@@ -403,8 +395,7 @@ static int tell_partition (const struct request *rq, void *answer,
 }
 
 /* An int: the number of associations. */
-static int tell_associations (const struct request *rq, void *answer,
-                              struct error *err)
+static int tell_associations (const struct request *rq, void *answer)
 {
     slurmdb_assoc_cond_t cond = { 0 };
     uint16_t flags = 0;
@@ -417,7 +408,7 @@ static int tell_associations (const struct request *rq, void *answer,
     slurm_list_append (cond.cluster_list, rq->conf->cluster_name);
     if (!(db = slurmdb_connection_get (&flags))
         || !(found = slurmdb_associations_get (db, &cond)))
-        return slurm_error (err);
+        return slurm_error (rq);
     *(int *)answer = slurm_list_count (found);
     return 0;
 }
