@@ -224,10 +224,9 @@ static unsigned int seen (const struct policy_audit *a,
 static void add_link_event (struct evidence *e, const struct policy_audit *a,
                             const struct policy_finding *f,
                             struct common_fault common, enum doubt doubt,
-                            bool fresh,
-                            const struct policy_config *cfg)
+                            bool fresh)
 {
-    unsigned int what = seen (a, f, common, &doubt, cfg);
+    unsigned int what = seen (a, f, common, &doubt, e->cfg);
     bool counts = !(what & (SEEN_DOUBT | SEEN_AMONG));
     bool explains = f->x.level != VERDICT_OK && f->x.basis != BASIS_CLASS
                     && f->x.kind != FINDING_NODE
@@ -243,7 +242,7 @@ static void add_link_event (struct evidence *e, const struct policy_audit *a,
                 .host = s->host, .link = s->link, .a = a, .finding = f,
                 .suspect = s, .audit = a->id, .time = a->time, .seen = what,
                 .fresh = fresh, .doubt = counts ? DOUBT_NONE : doubt,
-                .rate = is_of_rate (f, cfg),
+                .rate = is_of_rate (f, e->cfg),
                 .excess_ns = isfinite (f->x.excess_ns) ? f->x.excess_ns : 0,
             };
         if (explains || fails)
@@ -367,7 +366,7 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
 
         for (size_t k = 0; k < a->nfindings; k++)
             add_link_event (e, a, &a->finding[k], common, doubt,
-                            is_audit_recent (a->time, in->now, cfg), cfg);
+                            is_audit_recent (a->time, in->now, cfg));
     }
     for (size_t i = 0; i < in->signs.n; i++) {
         const struct ledger_sign *s = &in->signs.sign[i];
@@ -578,8 +577,7 @@ static bool are_alike (const struct link_event *a, const struct link_event *b)
 static const struct link_event *confirmed_by (struct track *t,
                                               const struct evidence *e,
                                               struct track_start start,
-                                              size_t i, unsigned int counts,
-                                              const struct policy_config *cfg)
+                                              size_t i, unsigned int counts)
 {
     const struct link_event *ev = &t->event[i];
     const struct link_event *first = NULL;
@@ -589,7 +587,7 @@ static const struct link_event *confirmed_by (struct track *t,
 
         if (is_live (t, start, k) && says_fail (old, counts)
             && are_alike (old, ev)
-            && ev->time - old->time >= cfg->confirm_after_s
+            && ev->time - old->time >= e->cfg->confirm_after_s
             && are_apart (t, e, old, ev) && (!first || old->time < first->time))
             first = old;
     }
@@ -603,8 +601,7 @@ static const struct link_event *confirmed_by (struct track *t,
  * as a FAIL of this link alone.
  */
 static void confirm_track (struct track *t, const struct evidence *e,
-                           struct track_start start, unsigned int counts,
-                           const struct policy_config *cfg)
+                           struct track_start start, unsigned int counts)
 {
     for (size_t i = start.rate; i < t->nevents; i++) {
         const struct link_event *ev = &t->event[i];
@@ -612,7 +609,7 @@ static void confirm_track (struct track *t, const struct evidence *e,
 
         if (!is_live (t, start, i) || !says_fail (ev, counts))
             continue;
-        first = confirmed_by (t, e, start, i, counts, cfg);
+        first = confirmed_by (t, e, start, i, counts);
         if (first
             || (t->sign && (ev->seen & SEEN_FAIL) && !ev->rate && !t->first)) {
             t->standing = STANDING_CONFIRMED;
@@ -627,8 +624,7 @@ static void confirm_track (struct track *t, const struct evidence *e,
     }
 }
 
-void track_stand (struct track *t, const struct evidence *e,
-                  const struct policy_config *cfg)
+void track_stand (struct track *t, const struct evidence *e)
 {
     unsigned int counts = SEEN_FAIL;
     struct track_start start = { 0 };
@@ -663,7 +659,7 @@ void track_stand (struct track *t, const struct evidence *e,
     if (t->sign)
         counts |= SEEN_STATIC;
     set_track_standing (t, start, counts);
-    confirm_track (t, e, start, counts, cfg);
+    confirm_track (t, e, start, counts);
 }
 
 static bool says_clean (const struct link_event *ev)
@@ -671,17 +667,13 @@ static bool says_clean (const struct link_event *ev)
     return (ev->seen & ~SEEN_NODE) == SEEN_CLEAN && ev->fresh;
 }
 
-size_t track_clean (const struct track *t, uint64_t from, bool rate,
-                    const struct policy_config *cfg,
-                    const struct link_event **last, bool *enough,
-                    const char **shared)
+struct clean_audits track_clean (const struct track *t, uint64_t from,
+                                 bool rate, const struct policy_config *cfg)
 {
     const unsigned int bad = SEEN_WARN | SEEN_AMONG | SEEN_DOUBT | SEEN_FAIL;
     const struct link_event *first = t->event; /* since the last that is bad */
-    size_t n = 0;
+    struct clean_audits c = { 0 };
 
-    *enough = false;
-    *shared = NULL;
     for (size_t i = 0; i < t->nevents; i++) {
         const struct link_event *ev = &t->event[i];
 
@@ -689,21 +681,19 @@ size_t track_clean (const struct track *t, uint64_t from, bool rate,
             continue;
         if (ev->seen & bad) {
             rate |= has_rate (ev->finding);
-            n = 0;
+            c = (struct clean_audits){ 0 };
             first = ev + 1;
-            *enough = false;
-            *shared = NULL;
         }
         else if (says_clean (ev) && (!rate || ev->suspect->rated)) {
             for (const struct link_event *old = first; old < ev; old++)
                 if (old->audit >= from && says_clean (old)
                     && (!rate || old->suspect->rated)
                     && ev->time - old->time >= cfg->confirm_after_s
-                    && !*enough)
-                    *enough = !(*shared = shared_cause (old, ev));
-            *last = ev;
-            n++;
+                    && !c.enough)
+                    c.enough = !(c.shared = shared_cause (old, ev));
+            c.last = ev;
+            c.n++;
         }
     }
-    return n;
+    return c;
 }

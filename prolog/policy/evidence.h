@@ -115,20 +115,21 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
                     const struct policy_config *cfg, struct pool *pool);
 
 /* Set the standing of the link. */
-void track_stand (struct track *t, const struct evidence *e,
-                  const struct policy_config *cfg);
+void track_stand (struct track *t, const struct evidence *e);
 
-/* Return how many fresh audits from `from` on found the link clean, counted
- * from the last one that found anything worse than UNKNOWN. If `rate`, or that one
- * found that it carries less than expected, only those count that measured this. *last is the newest
- * of them, unchanged if there is none. *enough: two of them are ConfirmAfter
- * apart, and no single node can have said so in both. *shared is why one can,
- * in two that are apart; NULL: no two are.
+/* Fresh audits from `from` on that found the link clean, counted from the last one
+ * that found anything worse than UNKNOWN. If `rate`, or that one found that it
+ * carries less than expected, only those count that measured this.
  */
-size_t track_clean (const struct track *t, uint64_t from, bool rate,
-                    const struct policy_config *cfg,
-                    const struct link_event **last, bool *enough,
-                    const char **shared);
+struct clean_audits {
+    size_t n;
+    const struct link_event *last; /* the newest of them */
+    bool enough; /* two are ConfirmAfter apart, and no single node can have said so
+                    in both; */
+    const char *shared; /* ... why one can, in two that are apart; NULL: no two are */
+};
+struct clean_audits track_clean (const struct track *t, uint64_t from,
+                                 bool rate, const struct policy_config *cfg);
 
 /* The track of a link; NULL: no evidence. */
 struct track *evidence_find (const struct evidence *e, const char *host,

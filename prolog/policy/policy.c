@@ -168,35 +168,29 @@ static struct hand_text in_hand_text (const struct policy_node *n)
  */
 static bool is_repaired (const struct node_state *w,
                          const struct ledger_action *drain,
-                         const struct track **t, size_t *clean,
-                         const struct link_event **last, const char **shared)
+                         const struct track **t, struct clean_audits *clean)
 {
     bool found = false;
 
     *t = NULL;
-    *last = NULL;
-    *shared = NULL;
-    *clean = 0;
     for (size_t i = 0; i < w->ntracks; i++) {
         const struct track *track = &w->track[i];
         uint64_t reset = state_reset (w->site, track->link);
         uint64_t after = (uint64_t)drain->after;
         uint64_t from = reset > after ? reset : after + 1;
         bool own = shows (track->link, drain->link);
-        bool enough;
-        size_t n;
 
         if (!own && (!track->failing || track->muted))
             continue;
-        n = track_clean (track, from, own && drain->cause == CAUSE_RATE,
-                         w->site->cfg, last, &enough, shared);
+        *clean = track_clean (track, from, own && drain->cause == CAUSE_RATE,
+                              w->site->cfg);
         found = found || own;
-        if (!enough) {
+        if (!clean->enough) {
             *t = track;
-            *clean = n;
             return false;
         }
     }
+    *clean = (struct clean_audits){ 0 };
     return found;
 }
 
@@ -206,10 +200,8 @@ static bool decide_resume (const struct node_state *w,
 {
     const struct site_state *s = w->site;
     const struct track *t;
-    const struct link_event *last;
-    const char *shared;
+    struct clean_audits clean;
     const char *by = drain->cause == CAUSE_RATE ? "the rate of link" : "link";
-    size_t clean;
 
     if (!s->cfg->resume || s->cfg->act != POLICY_ACT_DRAIN)
         return set_decision (
@@ -224,30 +216,31 @@ static bool decide_resume (const struct node_state *w,
                              "; it is down or "
                              "reserved",
                              drain->after);
-    if (is_repaired (w, drain, &t, &clean, &last, &shared))
+    if (is_repaired (w, drain, &t, &clean))
         return set_decision (
             d, POLICY_RESUME,
             "we drained it after audit %" PRId64 ", and its link was "
             "clean in audits %s apart since",
             drain->after, time_span_text (s->cfg->confirm_after_s).text);
-    if (shared) {
-        d->when = policy_retry (last->time, clean - CLEAN_WANTED, s->in->now,
-                                s->cfg);
+    if (clean.shared) {
+        d->when = policy_retry (clean.last->time, clean.n - CLEAN_WANTED,
+                                s->in->now, s->cfg);
         return set_decision (
             d, POLICY_WAIT,
             "we drained it after audit %" PRId64 "; %s %s was clean "
             "in %s since, but %s: needs another leader and other "
             "partners",
-            drain->after, by, t->link, COUNTED (clean, "audit"), shared);
+            drain->after, by, t->link, COUNTED (clean.n, "audit"), clean.shared);
     }
-    d->when = clean > 0 ? retry (w, last->time, last->audit)
-                        : retry (w, drain->intended, (uint64_t)drain->after);
+    d->when = clean.n > 0
+                  ? retry (w, clean.last->time, clean.last->audit)
+                  : retry (w, drain->intended, (uint64_t)drain->after);
     return set_decision (d, POLICY_WAIT,
                          "we drained it after audit %" PRId64
                          "; %s %s was clean in "
                          "%s since, and must be in %d, %s apart",
                          drain->after, by, t ? t->link : or_unknown (drain->link),
-                         COUNTED (clean, "audit"), CLEAN_WANTED,
+                         COUNTED (clean.n, "audit"), CLEAN_WANTED,
                          time_span_text (s->cfg->confirm_after_s).text);
 }
 

@@ -160,7 +160,7 @@ static void judge_tracks (struct site_state *s)
 
         t->muted = is_muted (s, t);
         t->from = larger (t->from, state_reset (s, t->link));
-        track_stand (t, &s->evidence, s->cfg);
+        track_stand (t, &s->evidence);
     }
     for (size_t i = 0; i < s->nnodes; i++) {
         struct node_state *w = &s->node[i];
