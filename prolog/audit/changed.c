@@ -29,7 +29,7 @@ enum {
     CABLES = 64 << 20, /* bytes of a snapshot up to its tables */
 };
 
-struct change {
+struct site_change {
     int64_t time;
     const char *kind;
     const char *link, *text; /* link NULL: of several, or of none */
@@ -39,7 +39,7 @@ struct changes {
     const struct reports *in;
     int64_t now;
     struct pool *pool;
-    struct change *v;
+    struct site_change *v;
     size_t n;
 };
 
@@ -48,7 +48,7 @@ static void add_change (struct changes *p, int64_t time, const char *kind,
                         const char *link, char *text)
 {
     p->v = pool_grow (p->pool, p->v, p->n, sizeof (*p->v));
-    p->v[p->n++] = (struct change){ time, kind, pool_strdup (p->pool, link),
+    p->v[p->n++] = (struct site_change){ time, kind, pool_strdup (p->pool, link),
                                     pool_strdup (p->pool, text) };
     free (text);
 }
@@ -121,7 +121,7 @@ static int put_kernels (struct changes *p, struct error *err)
 
 static int newer_change (const void *va, const void *vb)
 {
-    const struct change *a = va, *b = vb;
+    const struct site_change *a = va, *b = vb;
     int order = util_compare (b->time, a->time);
 
     return order ? order : strcmp (a->text, b->text);
