@@ -371,7 +371,6 @@ static int measure_audit (struct audit_work *run, struct error *err)
     int rc = job_run (&run->job, &said, err);
 
     run->unmet = rc > 0 && clock_ms () - began >= met_ms;
-
     if (said.left[0])
         report_audit_progress (run, "%s", said.left);
     if (said.odd[0])
