@@ -95,8 +95,7 @@ static int compare_goals (const void *va, const void *vb)
     const struct crowd_goal *a = va, *b = vb;
     int order = util_compare (a->share, b->share);
 
-    order = order ? order : util_compare (a->arc, b->arc);
-    return order ? order : util_compare (a->end, b->end);
+    return order ? order : util_compare (a->arc, b->arc);
 }
 
 /* One for each low arc between switches, the lowest first. */
@@ -208,7 +207,7 @@ static int add_to_crowd (struct crowd_maker *m, struct crowd_draft *d,
     return at;
 }
 
-/* The hosts of a leaf differ in their first hop. */
+/* The paths from a leaf's hosts differ in their first hop. */
 static void draft_crowd (struct crowd_maker *m, struct crowd_draft *d)
 {
     const struct tree *t = m->leaves;
@@ -220,11 +219,10 @@ static void draft_crowd (struct crowd_maker *m, struct crowd_draft *d)
         uint32_t begin = (uint32_t)rng_below (&m->rng, n);
 
         for (uint32_t i = 0; i < n && d->n < CROWD_FLOWS; i++) {
-            size_t before = d->n;
-            int at = add_to_crowd (m, d,
-                                   t->member[t->first[leaf] + (begin + i) % n]);
+            uint32_t from = t->member[t->first[leaf] + (begin + i) % n];
 
-            if (at != 1 && (at > 1 || d->n > before))
+            if (add_to_crowd (m, d, from) != 1
+                && m->host[from] != m->host[d->end])
                 break;
         }
     }
