@@ -76,12 +76,9 @@ static bool find_idle_nodes (struct doctor *d, size_t need)
     return d->idle.count >= need;
 }
 
-static void add_blamed_node (struct step_output *out, const char *node, bool fails,
-                             const char *fmt, ...)
-    __attribute__ ((format (printf, 4, 5)));
-
-static void add_blamed_node (struct step_output *out, const char *node, bool fails,
-                             const char *fmt, ...)
+__attribute__ ((format (printf, 4, 5))) static void
+add_blamed_node (struct step_output *out, const char *node, bool fails,
+                 const char *fmt, ...)
 {
     char text[PROGRAM_LINE];
     json_t *nodes;
@@ -100,7 +97,8 @@ static void add_blamed_node (struct step_output *out, const char *node, bool fai
 }
 
 /* A line of pmm-probe --about. */
-static void take_about (struct step_output *out, const char *node, const char *text)
+static void take_about (struct step_output *out, const char *node,
+                        const char *text)
 {
     const struct doctor *d = out->d;
     json_t *all = verb_keep_json (json_loads (text, 0, NULL)), *v;
@@ -201,7 +199,8 @@ static struct program_words build_srun_args (const struct doctor *d, size_t n)
 
 /* Run it. Return false with d->err if it could not be; *status as waitpid's. */
 static bool run_doctor_srun (struct doctor *d, struct program_words *args,
-                             struct step_output *out, int timeout_ms, int *status)
+                             struct step_output *out, int timeout_ms,
+                             int *status)
 {
     struct program_words env = { 0 };
     struct program program = {
@@ -262,7 +261,8 @@ static void look_at_silent (struct doctor *d, const struct step_output *out)
 }
 
 /* "16 of 16 nodes answer; h[1-3]: SENTENCE; h4: SENTENCE" */
-static enum doctor_level sum_up (struct doctor *d, const struct step_output *out)
+static enum doctor_level sum_up (struct doctor *d,
+                                 const struct step_output *out)
 {
     char text[sizeof (d->text)], why[PROGRAM_LINE];
     size_t len = 0;
@@ -298,7 +298,8 @@ static enum doctor_level sum_up (struct doctor *d, const struct step_output *out
 
 enum doctor_level doctor_ask_nodes (struct doctor *d)
 {
-    struct step_output out = { .d = d, .begun = now_s (), .odd = json_object () };
+    struct step_output out
+        = { .d = d, .begun = now_s (), .odd = json_object () };
     enum doctor_level level;
     struct program_words a;
     char *list;

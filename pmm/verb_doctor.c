@@ -528,14 +528,15 @@ static enum doctor_level check_service (struct doctor *d)
 static enum doctor_level check_ledger (struct doctor *d)
 {
     const char *path = d->site.ledger;
-    char *dir = inputs_parent (path);
-    enum doctor_level level = private_directory (d, dir);
+    enum doctor_level level = private_directory (d, inputs_parent (path));
     struct stat st;
+
     if (level != DOCTOR_OK || stat (path, &st) < 0)
         return level;
     if (st.st_uid != d->uid || (st.st_mode & (S_IWGRP | S_IWOTH)))
-        return say_fail (d, "only SlurmUser may write %s: chown %s %s, chmod 640 %s",
-                         path, d->user, path, path);
+        return say_fail (
+            d, "only SlurmUser may write %s: chown %s %s, chmod 640 %s", path,
+            d->user, path, path);
     return say_ok (d, "%s", path);
 }
 

@@ -274,7 +274,8 @@ static int rebase (struct inputs *in)
             ledger_json (in->ledger, LEDGER_REBASES, 0, 0, &fault),
             rebase_line);
     find_link (in, link);
-    return ledger_rebase (in->ledger, now (), link, user_name (), given.why, &fault);
+    return ledger_rebase (in->ledger, now (), link, user_name (), given.why,
+                          &fault);
 }
 
 static int prune_ledger (struct inputs *in)

@@ -15,6 +15,7 @@
 #include "report/words.h"
 #include "util/alloc.h"
 #include "util/json.h"
+#include "util/pool.h"
 #include "util/sort.h"
 #include "util/terminal.h"
 
@@ -98,10 +99,10 @@ static json_t *page_end_json (const struct page *p, uint32_t port)
     json_t *end, *counts = xcheck (json_object ());
 
     end = json_pack ("{s:s, s:s, s:s, s:o, s:i, s:s, s:i, s:s}", "name",
-                     PORT_NAME (p->fabric, port), "node", n->name, "desc", n->desc, "guid",
-                     page_guid_json (n->guid), "port", at->num, "type",
-                     fabric_type_name (n->type), "level", n->level, "state",
-                     fabric_state_name (at->state));
+                     PORT_NAME (p->fabric, port), "node", n->name, "desc",
+                     n->desc, "guid", page_guid_json (n->guid), "port", at->num,
+                     "type", fabric_type_name (n->type), "level", n->level,
+                     "state", fabric_state_name (at->state));
     xcheck (end);
     if (n->type != NODE_SWITCH && n->host != FABRIC_NONE)
         json_put (end, "host", json_string (p->fabric->host[n->host].name));
@@ -359,9 +360,10 @@ struct numbers {
     json_t *list;
 };
 
-static struct numbers numbers_create (size_t n)
+static struct numbers numbers_create (struct pool *pool, size_t n)
 {
-    struct numbers v = { xarray (n, sizeof (*v.of)), xcheck (json_array ()) };
+    struct numbers v = { pool_alloc (pool, n, sizeof (*v.of)),
+                         xcheck (json_array ()) };
 
     memset (v.of, 0xff, n * sizeof (*v.of));
     return v;
@@ -394,7 +396,7 @@ struct latencies {
 };
 
 /* Of samples; of the baseline if they are NULL. */
-static struct latencies latencies_find (const struct page *p,
+static struct latencies latencies_find (const struct page *p, struct pool *pool,
                                         const struct samples *samples)
 {
     size_t nlinks = p->fabric->nlinks;
@@ -404,11 +406,11 @@ static struct latencies latencies_find (const struct page *p,
     const struct baseline *b = samples ? NULL : p->baseline;
     struct observations o;
     struct latencies v = {
-        .ns = xarray (nlinks, sizeof (*v.ns)),
-        .stderr_ns = xarray (nlinks, sizeof (*v.stderr_ns)),
-        .group = xarray (nlinks, sizeof (*v.group)),
-        .in = xcalloc (nlinks, sizeof (*v.in)),
-        .open = xcalloc (nlinks, sizeof (*v.open)),
+        .ns = pool_alloc (pool, nlinks, sizeof (*v.ns)),
+        .stderr_ns = pool_alloc (pool, nlinks, sizeof (*v.stderr_ns)),
+        .group = pool_alloc (pool, nlinks, sizeof (*v.group)),
+        .in = pool_alloc (pool, nlinks, sizeof (*v.in)),
+        .open = pool_alloc (pool, nlinks, sizeof (*v.open)),
     };
 
     /* of spread messages, the links are those of another network */
@@ -437,16 +439,6 @@ static struct latencies latencies_find (const struct page *p,
             v.in[g->member[k].link] = g->member[k].q != 0;
     }
     return v;
-}
-
-static void latencies_clear (struct latencies *v)
-{
-    free (v->ns);
-    free (v->stderr_ns);
-    free (v->group);
-    free (v->in);
-    free (v->open);
-    solution_destroy (v->solution);
 }
 
 /* The round trip over a row, NAN where it is not determined: links that are not
@@ -496,10 +488,11 @@ static double latencies_rtt (const struct latencies *v, const struct row *row)
 }
 
 /* The median latency of the links of each class; NAN: none is resolved. */
-static double *class_medians (const struct fabric *f, const double *latency)
+static double *class_medians (struct pool *pool, const struct fabric *f,
+                              const double *latency)
 {
-    double *median = xarray (f->nclasses, sizeof (*median));
-    double *work = xarray (f->nlinks, sizeof (*work));
+    double *median = pool_alloc (pool, f->nclasses, sizeof (*median));
+    double *work = pool_alloc (pool, f->nlinks, sizeof (*work));
 
     for (uint32_t c = 0; c < f->nclasses; c++) {
         size_t n = 0;
@@ -509,17 +502,17 @@ static double *class_medians (const struct fabric *f, const double *latency)
                 work[n++] = latency[i];
         median[c] = n > 0 ? stats_median (work, n) : NAN;
     }
-    free (work);
     return median;
 }
 
-static void page_add_links (const struct page *p, const struct latencies *now,
+static void page_add_links (const struct page *p, struct pool *pool,
+                            const struct latencies *now,
                             const struct latencies *before,
                             struct numbers *nodes, struct numbers *links,
                             const uint32_t *link, size_t n, json_t *job)
 {
     const struct fabric *f = p->fabric;
-    double *median = class_medians (f, now->ns);
+    double *median = class_medians (pool, f, now->ns);
 
     for (size_t i = 0; i < n; i++) {
         const struct fabric_link *l = &f->link[link[i]];
@@ -538,7 +531,6 @@ static void page_add_links (const struct page *p, const struct latencies *now,
                                                 : median[l->class_id]),
                              known));
     }
-    free (median);
     json_put (job, "links", json_incref (links->list));
 }
 
@@ -634,7 +626,8 @@ static double known_rtt (const struct page *p, const struct latencies *v,
                : NAN;
 }
 
-static void put_probes (const struct page *p, const struct latencies *now,
+static void put_probes (const struct page *p, struct pool *pool,
+                        const struct latencies *now,
                         const struct latencies *before,
                         const struct numbers *links, struct numbers *nodes,
                         const uint32_t *link, size_t nlinks, json_t *job)
@@ -644,7 +637,8 @@ static void put_probes (const struct page *p, const struct latencies *now,
     bool all_before = all_now;
     const struct fabric *f = p->fabric;
     size_t nsamples = p->samples ? p->samples->nsamples : 0;
-    const struct sample **sorted = xarray (nsamples, sizeof (*sorted));
+    const struct sample **sorted
+        = pool_alloc (pool, nsamples, sizeof (*sorted));
     json_t *ends = xcheck (json_array ());
     json_t *probes = xcheck (json_array ());
 
@@ -681,7 +675,6 @@ static void put_probes (const struct page *p, const struct latencies *now,
             json_add (probes, v);
         }
     }
-    free (sorted);
     json_put (job, "ends", ends);
     json_put (job, "probes", probes);
     if (all_now && now->solution)
@@ -690,14 +683,12 @@ static void put_probes (const struct page *p, const struct latencies *now,
         json_put (job, "before", fitting_json (before, link, nlinks));
 }
 
-/* The links of the job, or those that the verdict names. The caller frees the
- * array.
- */
-static uint32_t *links_of (const struct page *p, size_t *n)
+/* The links of the job, or those that the verdict names. */
+static uint32_t *links_of (const struct page *p, struct pool *pool, size_t *n)
 {
     const struct verdict *v = p->verdict;
     const uint32_t *link = p->ps ? pathset_links (p->ps, n, NULL) : NULL;
-    uint32_t *list = xarray (p->fabric->nlinks, sizeof (*list));
+    uint32_t *list = pool_alloc (pool, p->fabric->nlinks, sizeof (*list));
     bool *has;
 
     if (link) {
@@ -705,7 +696,7 @@ static uint32_t *links_of (const struct page *p, size_t *n)
             memcpy (list, link, *n * sizeof (*list));
         return list;
     }
-    has = xcalloc (p->fabric->nlinks, sizeof (*has));
+    has = pool_alloc (pool, p->fabric->nlinks, sizeof (*has));
     *n = 0;
     for (size_t i = 0; i < v->nfindings; i++) {
         const struct finding *f = &v->finding[i];
@@ -718,7 +709,6 @@ static uint32_t *links_of (const struct page *p, size_t *n)
     for (uint32_t i = 0; i < p->fabric->nlinks; i++)
         if (has[i])
             list[(*n)++] = i;
-    free (has);
     return list;
 }
 
@@ -743,21 +733,21 @@ static json_t *link_rates_json (const struct page *p,
 static json_t *job_json (const struct page *p)
 {
     const struct fabric *f = p->fabric;
-    struct numbers nodes = numbers_create (f->nnodes);
-    struct numbers links = numbers_create (f->nlinks);
+    struct pool *pool = pool_create ();
+    struct numbers nodes = numbers_create (pool, f->nnodes);
+    struct numbers links = numbers_create (pool, f->nlinks);
     json_t *job = xcheck (json_object ());
     json_t *open = xcheck (json_array ());
     size_t n;
-    uint32_t *link = links_of (p, &n);
-    struct latencies now = latencies_find (p, p->samples);
-    struct latencies before = latencies_find (p, NULL);
+    uint32_t *link = links_of (p, pool, &n);
+    struct latencies now = latencies_find (p, pool, p->samples);
+    struct latencies before = latencies_find (p, pool, NULL);
 
-    page_add_links (p, &now, &before, &nodes, &links, link, n, job);
+    page_add_links (p, pool, &now, &before, &nodes, &links, link, n, job);
     if (p->ps && p->plan)
-        put_probes (p, &now, &before, &links, &nodes, link, n, job);
-    free (link);
-    latencies_clear (&now);
-    latencies_clear (&before);
+        put_probes (p, pool, &now, &before, &links, &nodes, link, n, job);
+    solution_destroy (now.solution);
+    solution_destroy (before.solution);
     for (size_t i = 0; i < p->verdict->nopen; i++)
         if (links.of[p->verdict->open[i]] != FABRIC_NONE)
             json_add (open, json_integer (links.of[p->verdict->open[i]]));
@@ -767,8 +757,7 @@ static json_t *job_json (const struct page *p)
     json_put (job, "open", open);
     json_put (job, "nodes", nodes.list);
     json_decref (links.list);
-    free (nodes.of);
-    free (links.of);
+    pool_destroy (pool);
     return job;
 }
 
