@@ -81,8 +81,7 @@ END
 }
 conf $((40 * patience)) >conf
 
-# Nobody hangs on its wire: who takes long there is slow as its machine is.
-emu_up fabric --stall $((2 * patience))
+emu_up fabric
 
 audit () { as_slurm "$workdir/bin/pmm" audit --conf "$workdir/conf" "$@"; }
 # try OPTION...: an audit of all nodes: its exit status and what it says

@@ -53,7 +53,8 @@
 #                             ./plugstack: jobs are checked over the emulator
 #
 #   emu_up SNAPSHOT [OPTION]...
-#                             pmm-emu of it, in $emu, at $workdir/emu
+#                             pmm-emu of it, in $emu, at $workdir/emu; --stall 2
+#                             where somebody hangs
 #   emu_conf [KEY=VALUE]...   writes ./conf: of ./fabric, over it, and with these
 #   emu_down                  ends it
 #   emu COMMAND...            has it do that
@@ -468,7 +469,7 @@ emu_up ()
     # Remove the log of an earlier emulator.
     rm -f "$workdir/emu.log"
     pmm-emu -f "$1" --socket "$workdir/emu" --control "$workdir/control" \
-        "${@:2}" >"$workdir/emu.log" 2>&1 &
+        --stall $((2 * patience)) "${@:2}" >"$workdir/emu.log" 2>&1 &
     emu=$!
     cleanup emu_down
     must "an emulator of $1" within 10 grep -qs pmm-emu: "$workdir/emu.log"

@@ -22,14 +22,14 @@ result () { tail -n 1 stdout; }
 
 pmm fabric generate fat-tree --ports 8 --levels 3 -o fabric
 emu_conf "Baseline=$workdir/baseline.json" "Timeout=$((20 * patience))"
-emu_up fabric
+emu_up fabric --stall 2
 mkdir out
 
 # Exactness: the same latency both ways, so that a row says it all
 
 emu show | jq -r '.links[] | "\(.id) \(.latency_ns | floor)"' >latency
 emu_down
-emu_up fabric --latency latency
+emu_up fabric --stall 2 --latency latency
 run --output out
 is $? 0 "16 processes over the emulator"
 like "$(result)" "^pmm-result 1 OK $nonce " "... the result record"
@@ -238,7 +238,7 @@ run
 is $? 3 "no emulator: exit 3"
 like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*no fabric emulator" \
     "... which is said"
-emu_up fabric
+emu_up fabric --stall 2
 kill -STOP "$emu"
 run --timeout 2
 is $? 3 "the emulator hangs: exit 3"

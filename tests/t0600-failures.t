@@ -11,7 +11,7 @@
 workdir
 cd "$workdir" || exit 1
 with_plugin
-noisy_emu () { emu_up fabric --seed 1 --noise 50; }
+noisy_emu () { emu_up fabric --stall 2 --seed 1 --noise 50; }
 noisy_emu
 with_cluster 8 --plugstack plugstack
 
