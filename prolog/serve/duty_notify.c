@@ -316,29 +316,16 @@ static bool needs_two (const struct ledger_link *row)
            || row->kind == FINDING_SWITCH;
 }
 
-/* Cables, and if there are any, the newest audits to compare with them. */
-static int read_fails (const struct service *s, struct ledger *ledger,
-                       enum ledger_kind kind, int64_t from,
-                       struct ledger_rows *rows, struct ledger_rows *audits,
-                       struct error *err)
-{
-    *audits = (struct ledger_rows){ 0 };
-    if (ledger_list (ledger, kind, from, (int64_t)s->site.fail_ns, rows, err)
-        < 0)
-        return -1;
-    return rows->n > 0
-               ? ledger_list (ledger, LEDGER_AUDITS, AUDITS, 0, audits, err)
-               : 0;
-}
-
 int service_doubted (const struct service *s, struct ledger *ledger,
                      int64_t now, struct doubt *doubt, struct error *err)
 {
-    struct ledger_rows rows, audits;
-    int rc = read_fails (s, ledger, LEDGER_DOUBTS,
-                         now - s->site.confirm_within_ms / 1000, &rows, &audits,
-                         err);
+    struct ledger_rows rows, audits = { 0 };
+    int rc = ledger_list (ledger, LEDGER_DOUBTS,
+                          now - s->site.confirm_within_ms / 1000,
+                          (int64_t)s->site.fail_ns, &rows, err);
 
+    if (rows.n > 0)
+        rc = ledger_list (ledger, LEDGER_AUDITS, AUDITS, 0, &audits, err);
     for (size_t i = 0; i < rows.n && rc == 0; i++) {
         uint32_t link = fabric_find_link (s->fabric, rows.link[i].link);
         struct link_fails f;
@@ -376,12 +363,14 @@ int service_cables (const struct service *s, struct ledger *ledger, bool all,
 {
     struct ledger_result r = { .id = 0 };
     bool last = false; /* the last notice is of this finding */
-    struct ledger_rows rows, audits;
+    struct ledger_rows rows, audits = { 0 };
     int64_t finding = -1;
     int rc;
 
     *list = (struct notices){ 0 };
-    rc = read_fails (s, ledger, LEDGER_FAILS, 0, &rows, &audits, err);
+    rc = ledger_list (ledger, LEDGER_FAILS, 0, 0, &rows, err);
+    if (rows.n > 0)
+        rc = ledger_list (ledger, LEDGER_AUDITS, AUDITS, 0, &audits, err);
     for (size_t i = 0; i < rows.n && rc == 0; i++) {
         const struct ledger_link *row = &rows.link[i];
         char words[WORDS], seen[80] = "", much[32] = "", *says;
