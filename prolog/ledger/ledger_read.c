@@ -853,27 +853,6 @@ static size_t center_routes (struct trend_change *v, size_t n, double *work)
     return kept;
 }
 
-/* Keep those of the newest audits. Return how many. */
-static size_t keep_newest (struct trend_change *v, size_t n, size_t audits)
-{
-    uint64_t *id = xarray (n, sizeof (*id)), from;
-    size_t ids = 0, kept = 0;
-
-    for (size_t i = 0; i < n; i++)
-        id[i] = (uint64_t)v[i].audit;
-    if (n > 0)
-        qsort (id, n, sizeof (*id), compare_u64);
-    for (size_t i = 0; i < n; i++)
-        if (i == 0 || id[i] != id[i - 1])
-            id[ids++] = id[i];
-    from = ids > audits ? id[ids - audits] : 0;
-    for (size_t i = 0; i < n; i++)
-        if ((uint64_t)v[i].audit >= from)
-            v[kept++] = v[i];
-    free (id);
-    return kept;
-}
-
 static int by_audit (const void *va, const void *vb)
 {
     const struct trend_change *a = va;
@@ -928,28 +907,29 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
             VALUES (INT (epoch), INT (LEDGER_TREND_AUDITS)));
     db_read (
         l, &changes, &rows,
-        "SELECT r.route, r.audit, r.median / c.count AS ns, a.begun,"
+        "SELECT route, audit, ns, begun, counts, level, about FROM (SELECT"
+        " dense_rank () OVER (ORDER BY r.audit DESC) AS newest,"
+        " r.route, r.audit, r.median / c.count AS ns, a.begun,"
         " r.audit > coalesce ((SELECT max(b.after) FROM crossing k"
         " JOIN rebase b ON b.link = k.link WHERE k.route = r.route), 0)"
         " AS counts, coalesce ((SELECT max(CASE f.level WHEN 'FAIL' THEN 3"
-        " WHEN 'UNKNOWN' THEN 2 ELSE 1 END) FROM suspect s JOIN finding f ON f.audit = s.audit"
-        " AND f.seq = s.finding WHERE s.link = c.link AND s.audit = r.audit),"
+        " WHEN 'UNKNOWN' THEN 2 ELSE 1 END) FROM suspect s JOIN finding f"
+        " ON f.audit = s.audit AND f.seq = s.finding WHERE s.link = c.link AND s.audit = r.audit),"
         " 0) AS level, a.about"
         " FROM crossing c CROSS JOIN route t ON t.id = c.route"
         " AND +t.epoch = ?1 JOIN rtt r ON r.route = t.id AND r.lost < r.sent"
         " AND r.audit >= ?3"
         " JOIN audit a ON a.id = r.audit WHERE c.link = " DB_NAMED ("?2")
-        " ORDER BY r.route, r.audit",
-        VALUES (INT (epoch), NAME (link), INT (from)));
+        ") WHERE newest <= ?4 ORDER BY route, audit",
+        VALUES (INT (epoch), NAME (link), INT (from), INT (audits)));
     db_read (l, &rates, &carried,
              "SELECT audit, bits, expected FROM rate WHERE link = "
              DB_NAMED ("?") " AND audit >= ? ORDER BY audit, bits",
              VALUES (NAME (link), INT (from)));
     db_end (l, 0);
     v = rows.v;
-    n = keep_newest (v, rows.n, audits);
-    work = xarray (n, sizeof (*work));
-    n = center_routes (v, n, work);
+    work = xarray (rows.n, sizeof (*work));
+    n = center_routes (v, rows.n, work);
     if (n > 0)
         qsort (v, n, sizeof (*v), by_audit);
     for (size_t i = 0, end; i < n; i = end) {
