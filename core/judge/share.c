@@ -89,18 +89,17 @@ struct share_work {
     const struct samples *samples;
     enum share_kind kind;
     size_t m;
-    const uint32_t *of; /* [m] links of the job */
+    const uint32_t *of;         /* [m] links of the job */
     bool first;
     double enough;              /* samples */
     double cables;              /* of the smallest bundle; 1: there is none */
     struct tally *link[LIMITS]; /* [m] */
     struct tally all[LIMITS];
-    bool *left_out;          /* [endpoints] their messages are not counted */
-    double need;             /* evidence */
-    struct sparse *rows;     /* the links that samples cross; of delays: */
-    struct counted *counted; /* [rows->nrows] */
-    double
-        *rate[LIMITS][KINDS]; /* [m] of each link's messages; NULL: not asked */
+    bool *left_out;             /* [endpoints] their messages are not counted */
+    double need;                /* evidence */
+    struct sparse *rows;        /* the links that samples cross; of delays: */
+    struct counted *counted;    /* [rows->nrows] */
+    double *rate[LIMITS][KINDS]; /* [m] of each link's messages; NULL: not asked */
 };
 
 static void add_tally (struct tally *t, double sent, double affected,
@@ -144,8 +143,8 @@ static void exclude_hosts (struct share_work *w)
     for (uint32_t end = 0; end < n; end++) {
         w->left_out[end] = asleep[end] >= ASLEEP_LOOPBACKS_MIN;
         for (size_t i = 0; i < s->nmissing && !w->left_out[end]; i++)
-            w->left_out[end]
-                = !strcmp (s->missing[i], pathset_endpoint (w->ps, end)->host);
+            w->left_out[end] = !strcmp (s->missing[i],
+                                        pathset_endpoint (w->ps, end)->host);
     }
     free (asleep);
 }
@@ -423,8 +422,8 @@ static void list_links (struct share *share, const struct share_work *w,
 }
 
 int share_find (struct share *share, struct pathset *ps,
-                const struct samples *samples, enum share_kind kind, bool first,
-                struct error *err)
+                const struct samples *samples, enum share_kind kind,
+                bool first, struct error *err)
 {
     double part = first ? FIRST_STAGE_SHARE : 1;
     struct share_work w = { .ps = ps,
