@@ -49,7 +49,8 @@ enum {
 };
 
 #define LOST_RATE 0.05      /* of messages lost, */
-#define SLOW_RATE 0.02      /* or slow, by the link */
+#define SLOW_RATE 0.02      /* or slow, */
+#define OWN_RATE 0.015      /* ... by the link itself, as they are divided */
 #define QUIET_SHARE_MIN 0.3 /* that do not wait */
 /* Natural logs of odds: needed to find a link (plus the log of the number of
  * links), and the range in which other links are suspects, too.
@@ -356,7 +357,7 @@ static double link_ratio (struct share_work *w, size_t k, int limit,
             - log_likelihood (all);
     if (slow && found > (w->need - MARGIN_LOG_ODDS) * *scatter) {
         own_messages (w, k, limit, own);
-        if (own[SLOW] < SLOW_RATE * link->sent
+        if (own[SLOW] < OWN_RATE * link->sent
             || shape (own, limits[limit].less) / *scatter
                    < (w->first ? 0 : SHAPE))
             return 0;
