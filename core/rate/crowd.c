@@ -167,18 +167,29 @@ static bool is_reached_else (const struct crowd_maker *m, uint32_t end,
     return false;
 }
 
+/* Whether its host lets so much in, as far as it says. */
+static bool is_able_end (const struct crowd_maker *m, uint32_t end, double bits)
+{
+    const struct burst_port *p = bursts_port (m->b, end);
+
+    /* its rate without relaxed ordering is not measured again */
+    return !p
+           || (p->order != ORDER_BETTER
+               && fmin (burst_port_bits (p), burst_pcie_bits (&p->able))
+                      >= CROWD_ASKED * bits);
+}
+
 /* Whether a crowd may end there: behind the arc, all its flows share the rest of the
  * path.
  */
 static bool may_end (const struct crowd_maker *m, const struct crowd_goal *goal,
                      uint32_t end)
 {
-    const struct burst_port *p = bursts_port (m->b, end);
+    double bits = pathset_network (m->ps)->link[arc_link (goal->arc)].rate;
     uint32_t arc[PATH_MAX_HOPS];
     int hops, at = walk_across (m, goal->from, end, goal->arc, arc, &hops);
 
-    /* its rate without relaxed ordering is not measured again */
-    if (at < 0 || (p && p->order == ORDER_BETTER))
+    if (at < 0 || !is_able_end (m, end, bits))
         return false;
     while (++at < hops - 1)
         if (is_low_arc (m, arc[at]))

@@ -144,6 +144,38 @@ static void test_told_apart (void)
     close_crowd_scene (&s);
 }
 
+/* Others use the cable to a host. If that receives at half by itself, a crowd that ends
+ * there would blame the cable.
+ */
+static void test_slow_end (void)
+{
+    enum { END = 5 };
+
+    for (int slow = 0; slow < 2; slow++) {
+        uint32_t arc[PATH_MAX_HOPS];
+        struct crowd_scene s;
+        size_t n, ends = 0;
+
+        open_crowd_scene (&s, 2, TREE_DMODK, 0);
+        if (slow)
+            s.host[END].receive = 100 * GB;
+        pathset_walk (s.ps, 31, END, arc, NULL);
+        s.other[0] = (struct traffic_flow){ arc[2], 180 * GB, 0 };
+        s.traffic.nothers = 1;
+        run_crowd_scene (&s);
+        for (size_t r = 0; r < plan_rounds (s.crowds); r++) {
+            const struct probe *p = plan_round (s.crowds, r, &n);
+
+            for (size_t i = 0; i < n; i++)
+                ends += p[i].b == END;
+        }
+        ok (slow ? ends == 0 : ends > 1,
+            "%zu flows of a crowd end at a host that is %s", ends,
+            slow ? "slow" : "not");
+        close_crowd_scene (&s);
+    }
+}
+
 static const struct {
     struct crowd c;
     double most; /* HUGE_VAL: not known */
@@ -293,6 +325,7 @@ static void test_plans (void)
 int main (void)
 {
     test_told_apart ();
+    test_slow_end ();
     test_says ();
     test_plans ();
     return done_testing ();
