@@ -47,10 +47,6 @@ struct crowd_draft {
     size_t n;
 };
 
-/*
- * Which arcs are low
- */
-
 /* One direction of a flow: its arcs; 0: it was not measured. */
 static int walk_flow (const struct crowd_maker *m, size_t i, int k,
                       const double (*expected)[2], uint32_t *arc)
@@ -132,10 +128,6 @@ static struct crowd_goal *list_goals (const struct crowd_maker *m,
     free (known);
     return goal;
 }
-
-/*
- * Crowds
- */
 
 /* Walk a path. Return where it crosses the arc; -1: nowhere. */
 static int walk_across (const struct crowd_maker *m, uint32_t from,
