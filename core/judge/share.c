@@ -57,7 +57,7 @@ enum {
  */
 #define EVIDENCE_MIN_LOG_ODDS 8.0
 #define MARGIN_LOG_ODDS 3.0
-#define SHAPE 0.5
+#define SHAPE 1.0
 #define FIRST_STAGE_SHARE \
     0.3 /* of the evidence and samples, to measure again */
 
