@@ -93,6 +93,18 @@ static int take_end (struct fabric_reader *r, struct words *w, uint32_t *node,
     return find_snapshot_node (r, guid, node, err);
 }
 
+/* A port that the file has named before; NULL with err. */
+static struct fabric_port *take_port (struct fabric_reader *r, struct words *w,
+                                      struct error *err)
+{
+    unsigned int port;
+    uint32_t node;
+
+    return take_end (r, w, &node, &port, err) < 0
+               ? NULL
+               : fabric_port_at (r->f, node, port, err);
+}
+
 static int read_snapshot_source (void *arg, struct words *w, struct error *err)
 {
     struct fabric_reader *r = arg;
@@ -169,15 +181,12 @@ static int read_snapshot_port (void *arg, struct words *w, struct error *err)
 
 static int read_rates (void *arg, struct words *w, struct error *err)
 {
-    struct fabric_reader *r = arg;
     struct port_rates rates;
     struct rates *const set[]
         = { &rates.supported, &rates.enabled, &rates.active };
-    struct fabric_port *p;
-    unsigned int port;
-    uint32_t node;
+    struct fabric_port *p = take_port (arg, w, err);
 
-    if (take_end (r, w, &node, &port, err) < 0)
+    if (!p)
         return -1;
     for (int i = 0; i < 3; i++) {
         const char *text = words_next (w);
@@ -185,24 +194,17 @@ static int read_rates (void *arg, struct words *w, struct error *err)
         if (rates_parse (text, set[i]) < 0)
             return error_input (err, "\"%.60s\" is not a set of rates", text);
     }
-    if (!(p = fabric_port_at (r->f, node, port, err)))
-        return -1;
     p->rates = rates;
     return 0;
 }
 
 static int read_lrtl (void *arg, struct words *w, struct error *err)
 {
-    struct fabric_reader *r = arg;
+    struct fabric_port *p = take_port (arg, w, err);
     uint64_t lrtl = 0;
-    struct fabric_port *p;
-    unsigned int port;
-    uint32_t node;
 
-    if (take_end (r, w, &node, &port, err) < 0
-        || words_number (w, FABRIC_MAX_LRTL, "LinkRoundTripLatency", &lrtl, err)
-               < 0
-        || !(p = fabric_port_at (r->f, node, port, err)))
+    if (!p || words_number (w, FABRIC_MAX_LRTL, "LinkRoundTripLatency", &lrtl,
+                            err) < 0)
         return -1;
     p->lrtl = lrtl;
     return 0;
@@ -211,12 +213,9 @@ static int read_lrtl (void *arg, struct words *w, struct error *err)
 static int read_snapshot_plug (void *arg, struct words *w, struct error *err)
 {
     struct fabric_reader *r = arg;
-    struct fabric_port *p;
-    unsigned int port;
-    uint32_t node;
+    struct fabric_port *p = take_port (r, w, err);
 
-    if (take_end (r, w, &node, &port, err) < 0
-        || !(p = fabric_port_at (r->f, node, port, err)))
+    if (!p)
         return -1;
     fabric_set_plug (r->f, p, words_rest (w));
     return 0;
@@ -304,33 +303,22 @@ static int read_snapshot_spread (void *arg, struct words *w, struct error *err)
 
 static int read_drops (void *arg, struct words *w, struct error *err)
 {
-    struct fabric_reader *r = arg;
-    struct fabric_port *p;
-    unsigned int port;
-    uint32_t node;
+    struct fabric_port *p = take_port (arg, w, err);
 
-    return take_end (r, w, &node, &port, err) < 0
-                   || !(p = fabric_port_at (r->f, node, port, err))
-               ? -1
-               : read_level_mask (w, &p->dropped, err);
+    return p ? read_level_mask (w, &p->dropped, err) : -1;
 }
 
 static int read_snapshot_state (void *arg, struct words *w, struct error *err)
 {
-    struct fabric_reader *r = arg;
-    struct fabric_port *p;
-    unsigned int port;
+    struct fabric_port *p = take_port (arg, w, err);
     const char *name;
-    uint32_t node;
     int state;
 
-    if (take_end (r, w, &node, &port, err) < 0)
+    if (!p)
         return -1;
     name = words_next (w);
     if ((state = fabric_find_state (name)) < 0)
         return error_input (err, "\"%.40s\" is not a state of a port", name);
-    if (!(p = fabric_port_at (r->f, node, port, err)))
-        return -1;
     p->state = state;
     return 0;
 }
@@ -522,7 +510,8 @@ static int read_group (void *arg, struct words *w, struct error *err)
     for (size_t left = len; left > 0; left -= (left - 1) % 16 + 1)
         if (lines_hex (hex + len - left, (left - 1) % 16 + 1,
                        &g.port[(left - 1) / 16]) < 0)
-            return error_input (err, "\"%s\" is not a set of ports in hex", hex);
+            return error_input (err, "\"%s\" is not a set of ports in hex",
+                                hex);
     for (unsigned int i = first; i <= last; i++)
         r->group[i] = g;
     r->next_group = last + 1;
@@ -580,8 +569,8 @@ static int read_entries (void *arg, struct words *w, struct error *err)
                      : take_entries (hex, digits, n, value))
         < 0) {
         hex += strspn (hex, "0123456789abcdef") / digits * digits;
-        return error_input (err, "\"%.*s\" is not a %s in hex", (int)digits, hex,
-                            r->table->what);
+        return error_input (err, "\"%.*s\" is not a %s in hex", (int)digits,
+                            hex, r->table->what);
     }
     for (uint64_t lid = first + n; lid <= last; lid++)
         r->value[lid] = *value;

@@ -162,8 +162,8 @@ static int read_topology_node (struct import *d, char *p, size_t type,
     if (!quote
         || (is_switch && (!scan_to (&p, " lid ")
                           || !scan_decimal (&p, FABRIC_MAX_LID, &lid))))
-        return import_fault (d, err,
-                            "this is not a node as ibnetdiscover writes them");
+        return import_fault (d, err, "this is not a node as ibnetdiscover "
+                                     "writes them");
     d->paragraph = import_node (d, guid, types[type].type, ports, system, desc,
                                err);
     if (d->paragraph < 0)
@@ -196,8 +196,8 @@ static int read_topology_port (struct import *d, char *p, struct error *err)
                            || !scan_words (&p, " lmc ")
                            || !scan_decimal (&p, FABRIC_MAX_LMC, &lmc)))
         || !scan_to_last_quote (&p) || !scan_rate (&p, &cable))
-        return import_fault (d, err,
-                            "this is not a port as ibnetdiscover writes them");
+        return import_fault (d, err, "this is not a port as ibnetdiscover "
+                                     "writes them");
     if (!is_switch
         && import_address (d, d->paragraph, cable.port, guid, lid, lmc, err) < 0)
         return -1;
@@ -243,8 +243,8 @@ int import_netdiscover (struct import *d, char *line, struct error *err)
             return 0;
     if (*line)
         return import_fault (d, err, "this is not a line of ibnetdiscover's: "
-                                    "take it out, if ibnetdiscover did not "
-                                    "print it");
+                                     "take it out, if ibnetdiscover did not "
+                                     "print it");
     d->paragraph = -1;
     return 0;
 }

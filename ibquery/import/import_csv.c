@@ -118,8 +118,8 @@ static int check_csv_first (struct import *d, uint32_t *seen, struct error *err)
 {
     if (*seen & d->csv.bit)
         return import_fault (d, err, "%s%s has this node or port twice",
-                            d->csv.section ? "section " : "the file",
-                            d->csv.name);
+                             d->csv.section ? "section " : "the file",
+                             d->csv.name);
     *seen |= d->csv.bit;
     return 0;
 }
@@ -131,7 +131,7 @@ static int read_csv_node (struct import *d, const struct csv_row *r,
 
     if (r->v[TYPE] < NODE_CA)
         return import_fault (d, err, "%" PRIu64 " is not a type of node",
-                            r->v[TYPE]);
+                             r->v[TYPE]);
     node = import_node (d, r->v[GUID], r->v[TYPE], r->v[NPORTS], r->v[SYSTEM],
                        r->text[DESC], err);
     if (node < 0)
@@ -196,9 +196,9 @@ static int read_link (struct import *d, const struct csv_row *r,
         return -1;
     for (int i = 0; i < 2; i++)
         if (!end[i] || !(d->port[end[i] - d->f->port].sections >> PORTS & 1))
-            return import_fault (d, err, "no section PORTS above has port "
-                                "%016" PRIx64 "/%" PRIu64, r->v[2 * i],
-                                r->v[2 * i + 1]);
+            return import_fault (d, err, "no section PORTS above has port %016"
+                                         PRIx64 "/%" PRIu64, r->v[2 * i],
+                                 r->v[2 * i + 1]);
     p = end[0];
     cable.width = rates_lanes (&p->rates.active);
     strcpy (cable.speed, rates_speed (&p->rates.active));
@@ -275,8 +275,8 @@ static int read_counters (struct import *d, const struct csv_row *r,
     for (unsigned int i = 2; c && i < SLOTS; i++)
         if (r->known[i] && !counter_take (c, i / 2 - 1, i % 2, r->v[i]))
             return import_fault (d, err, "%s has no more than %u bits",
-                                counter_name (i / 2 - 1),
-                                counter_bits (i / 2 - 1));
+                                 counter_name (i / 2 - 1),
+                                 counter_bits (i / 2 - 1));
     return 0;
 }
 
@@ -315,8 +315,8 @@ static int read_csv_plug (struct import *d, const struct csv_row *r,
     if (r->known[PORT_GUID] && d->f->node[node].type != NODE_SWITCH
         && r->v[PORT_GUID] != p->guid)
         return import_fault (d, err, "port GUID %016" PRIx64 " is %016" PRIx64
-                                    " in section PORTS",
-                            r->v[PORT_GUID], p->guid);
+                                     " in section PORTS", r->v[PORT_GUID],
+                             p->guid);
     for (unsigned int i = VENDOR; i <= SERIAL; i++) {
         char part[PLUG_TEXT + 1], *save, *word;
 
@@ -474,7 +474,7 @@ static int read_header (struct import *d, char *line, struct error *err)
 
         if (d->csv.ncolumns == CSV_MAX_COLUMNS)
             return import_fault (d, err, "more than %d columns",
-                                CSV_MAX_COLUMNS);
+                                 CSV_MAX_COLUMNS);
         if (slot != NO_SLOT && found[slot])
             return import_fault (d, err, "column %.40s occurs twice", name);
         if (slot != NO_SLOT)
@@ -483,8 +483,8 @@ static int read_header (struct import *d, char *line, struct error *err)
     }
     for (size_t i = 0; s->column[i].name; i++)
         if (s->column[i].needed && !found[i])
-            return import_fault (d, err, "section %s has no column %s",
-                                s->name, s->column[i].name);
+            return import_fault (d, err, "section %s has no column %s", s->name,
+                                 s->column[i].name);
     return 0;
 }
 
@@ -600,7 +600,7 @@ int import_csv (struct import *d, char *line, struct error *err)
             return check_closed (d, err);
         if (d->csv.section && !d->csv.header)
             return import_fault (d, err, "section %s has no columns",
-                                d->csv.name);
+                                 d->csv.name);
         *d->csv.name = '\0';
         return 0;
     }
@@ -616,9 +616,9 @@ int import_csv_end (struct import *d, struct error *err)
         return -1;
     for (size_t i = 0; i < COUNT (sections); i++)
         if (sections[i].needed && !(d->csv.seen >> i & 1))
-            return import_fault (d, err,
-                                "the file has no section %s: it is cut, or "
-                                "ibdiagnet left it out", sections[i].name);
+            return import_fault (d, err, "the file has no section %s: it is "
+                                         "cut, or ibdiagnet left it out",
+                                 sections[i].name);
     return 0;
 }
 
@@ -674,7 +674,7 @@ int import_ber (struct import *d, char *line, struct error *err)
             continue;
         if (end == cell[i] || *end || !(ber >= 0 && ber <= 1))
             return import_fault (d, err, "\"%.40s\" is not a bit error rate",
-                                cell[i]);
+                                 cell[i]);
         counter_take (c, COUNTERS_COUNTS + i - FIRST_BER, true,
                       ber / COUNTER_BER_UNIT + 0.5);
     }

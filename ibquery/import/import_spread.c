@@ -30,7 +30,6 @@
 
 #include <string.h>
 
-#include "util/alloc.h"
 
 static const struct {
     const char *name;
@@ -60,8 +59,8 @@ static int far_group (struct import *d, char *p, struct error *err)
             return import_fault (d, err, "this is not a group of a .far");
     if (v[0] >= FABRIC_MAX_GROUPS || v[1] > 1
         || 2 * v[0] + v[1] < s->next_group)
-        return import_fault (d, err, "group %" PRIu64 ", sub-group %" PRIu64
-                                     " does not belong here", v[0], v[1]);
+        return import_fault (d, err, "group %" PRIu64 ", sub-group %" PRIu64 " "
+                                     "does not belong here", v[0], v[1]);
     s->next_group = 2 * v[0] + v[1] + 1;
     d->allowed += IMPORT_ENTRY;
     if (v[0] >= s->ngroups
@@ -69,7 +68,8 @@ static int far_group (struct import *d, char *p, struct error *err)
                < 0)
         return place_error (&d->s.at, err);
     while (s->ngroups <= v[0]) {
-        s->group = xgrow (s->group, s->ngroups, sizeof (*s->group));
+        s->group = pool_grow (d->pool, s->group, s->ngroups,
+                              sizeof (*s->group));
         s->group[s->ngroups++] = (struct spread_group){ 0 };
     }
     while (scan_decimal (&p, UINT8_MAX, &port)) {
@@ -99,12 +99,13 @@ static int far_entry (struct import *d, char *p, struct error *err)
         return import_fault (d, err, "this is not an entry of a .far");
     if (lid < s->nentries)
         return import_fault (d, err, "LID %" PRIu64 " does not belong here",
-                            lid);
+                             lid);
     d->allowed += IMPORT_ENTRY;
     if (import_allow (d, (lid + 1 - s->nentries) * sizeof (*s->entry), err) < 0)
         return place_error (&d->s.at, err);
     while (s->nentries <= lid) {
-        s->entry = xgrow (s->entry, s->nentries, sizeof (*s->entry));
+        s->entry = pool_grow (d->pool, s->entry, s->nentries,
+                              sizeof (*s->entry));
         s->entry[s->nentries++] = (struct spread_entry){
             .state = IMPORT_NO_ENTRY
         };

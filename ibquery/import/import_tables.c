@@ -83,8 +83,8 @@ static int lfts_entry (struct import *d, char *p, struct error *err)
     if (!scan_hex (&p, FABRIC_MAX_LID, &lid) || !scan_words (&p, " ")
         || !scan_decimal (&p, UINT8_MAX, &port)
         || (*p && !scan_words (&p, " ")) || !d->open)
-        return import_fault (d, err,
-                            "this is not an entry of a forwarding table");
+        return import_fault (d, err, "this is not an entry of a forwarding "
+                                     "table");
     if (import_route (d, lid, port, err) < 0)
         return -1;
     untold = !*p || strstr (p, "(path #");
@@ -119,7 +119,7 @@ static int lfts_trailer (struct import *d, char *p, struct error *err)
         return import_fault (d, err, "this does not end a forwarding table");
     if (count != t->routes && (valid || count != t->last))
         return import_fault (d, err, "the table has %zu entries, not %" PRIu64,
-                            t->routes, count);
+                             t->routes, count);
     return import_table_end (d, t->last, count == t->routes, err);
 }
 
@@ -162,8 +162,8 @@ static int fdbs_entry (struct import *d, char *p, struct error *err)
     if (d->skip_table)
         return 0;
     if (!t || !scan_hex (&p, FABRIC_MAX_LID, &lid) || !scan_text (&p, " : "))
-        return import_fault (d, err,
-                            "this is not an entry of a forwarding table");
+        return import_fault (d, err, "this is not an entry of a forwarding "
+                                     "table");
     if (lid != t->last + 1)
         return import_fault (d, err, "the LIDs of a table follow one another");
     t->last = lid;

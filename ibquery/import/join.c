@@ -85,16 +85,16 @@ static int join_cable (struct import *d, size_t port, struct error *err)
     }
     back = &d->port[far - d->f->port];
     if (!back->at.file && !c->both)
-        return place_input (&note->at, err, "port %u leads to %016" PRIx64
-                            "/%u, which has no cable in any file",
-                            p->num, c->far, c->far_port);
+        return place_input (&note->at, err,
+                            "port %u leads to %016" PRIx64 "/%u, which has no "
+                            "cable in any file", p->num, c->far, c->far_port);
     if (back->at.file
         && (back->cable.far != guid || back->cable.far_port != p->num))
         return place_input (&note->at, err, "port %u leads to %016" PRIx64
-                            "/%u, which leads to %016" PRIx64 "/%u in " PLACE,
-                            p->num, c->far, c->far_port, back->cable.far,
-                            back->cable.far_port, back->at.file,
-                            back->at.line);
+                                            "/%u, which leads to %016" PRIx64
+                                            "/%u in " PLACE, p->num, c->far,
+                            c->far_port, back->cable.far, back->cable.far_port,
+                            back->at.file, back->at.line);
     if (check_far_lid (d, note, far, err) < 0)
         return -1;
     if (back->at.file && back < note)
@@ -132,9 +132,9 @@ static int join_cables (struct import *d, struct error *err)
     }
     if (!once || !twice)
         return 0;
-    return place_input (&once->at, err,
-                        "the cable is not listed from its other end, as others "
-                        "are: lines are missing");
+    return place_input (&once->at, err, "the cable is not listed from its "
+                                        "other end, as others are: lines are "
+                                        "missing");
 }
 
 /* Assign LIDs of the topology to their port. */
@@ -147,8 +147,8 @@ static int take_lids (struct import *d, unsigned int lid, unsigned int count,
 
         if (l->at.file)
             return place_input (&a->at, err, "LID %u belongs to %016" PRIx64
-                                ", but to %016" PRIx64 " in " PLACE, lid,
-                                d->f->node[node].guid,
+                                             ", but to %016" PRIx64 " in "
+                                             PLACE, lid, d->f->node[node].guid,
                                 d->f->node[l->node].guid, l->at.file,
                                 l->at.line);
         l->node = node;
@@ -164,8 +164,8 @@ static int take_node_lids (struct import *d, uint32_t node, struct error *err)
     const struct fabric_node *n = &d->f->node[node];
 
     if (n->type == NODE_SWITCH && n->lid == 0)
-        return place_input (&d->node[node].at, err,
-                            "switch %016" PRIx64 " has no LID", n->guid);
+        return place_input (&d->node[node].at, err, "switch %016" PRIx64 " has "
+                                                    "no LID", n->guid);
     if (n->type == NODE_SWITCH)
         return take_lids (d, n->lid, 1, node, FABRIC_NONE,
                           &d->node[node].address, err);
@@ -203,9 +203,9 @@ static int find_port_lmc (struct import *d, const struct fabric_port *p,
         unsigned int lid = p->lid + count - !untold;
 
         return place_input (&d->lid[lid].table_at, err,
-                            "LID %u is not known to be of the port with LID %u"
-                            " in " PLACE ", whose LMC no file has",
-                            lid, p->lid, a->at.file, a->at.line);
+                            "LID %u is not known to be of the port with LID %u "
+                            "in " PLACE ", whose LMC no file has", lid, p->lid,
+                            a->at.file, a->at.line);
     }
     if (fabric_set_port (d->f, p->node, p->num, p->guid, p->lid, lmc, err) < 0)
         return place_error (&a->at, err);
@@ -226,8 +226,8 @@ static int check_guids (const struct import *d, struct error *err)
         if (!a->at.file || a->guid == 0)
             continue;
         if ((other = map_find (&seen, a->guid)) != MAP_NONE)
-            rc = place_input (&a->at, err, "port GUID %016" PRIx64
-                              " is of another port in " PLACE, a->guid,
+            rc = place_input (&a->at, err, "port GUID %016" PRIx64 " is of "
+                                           "another port in " PLACE, a->guid,
                               d->port[other].address.at.file,
                               d->port[other].address.at.line);
         map_put (&seen, a->guid, i);
@@ -279,13 +279,13 @@ static int check_owners (const struct import *d, struct error *err)
             continue;
         if (!l->at.file && !is_spare (d, lid))
             return place_input (&l->table_at, err,
-                                "LID %u belongs to port GUID %016" PRIx64
-                                ", but no port of the topology has it", lid,
+                                "LID %u belongs to port GUID %016" PRIx64 ", "
+                                "but no port of the topology has it", lid,
                                 l->table_guid);
         if (l->at.file && l->guid && l->guid != l->table_guid)
             return place_input (&l->table_at, err,
-                                "LID %u belongs to port GUID %016" PRIx64
-                                ", but to %016" PRIx64 " in " PLACE, lid,
+                                "LID %u belongs to port GUID %016" PRIx64 ", "
+                                "but to %016" PRIx64 " in " PLACE, lid,
                                 l->table_guid, l->guid, l->at.file, l->at.line);
     }
     return 0;
@@ -303,10 +303,10 @@ static int check_entries (const struct import *d, const struct import_table *t,
     while (top > 0 && !d->lid[top].at.file)
         top--;
     if (t->last < top || t->first > 1)
-        return place_input (&t->at, err,
-                            "the table has LIDs %u to %u only, but LID %u is "
-                            "in " PLACE, t->first, t->last, top,
-                            d->lid[top].at.file, d->lid[top].at.line);
+        return place_input (&t->at, err, "the table has LIDs %u to %u only, "
+                                         "but LID %u is in " PLACE, t->first,
+                            t->last, top, d->lid[top].at.file,
+                            d->lid[top].at.line);
     if (t->complete && (!t->lacks_last || t->next > t->last))
         return 0;
     for (; lid <= t->last; lid++) {
@@ -335,8 +335,8 @@ static int join_table (struct import *d, struct import_table *t,
                                                       : &d->f->node[node];
 
     if (!n || n->type != NODE_SWITCH)
-        return place_input (&t->at, err, "%016" PRIx64
-                            " is not a switch of the topology", t->guid);
+        return place_input (&t->at, err, "%016" PRIx64 " is not a switch of "
+                                         "the topology", t->guid);
     if (check_entries (d, t, err) < 0)
         return -1;
     if (n->lft)
@@ -399,17 +399,17 @@ static int join_spread_groups (struct import *d, uint32_t node,
         if (s->entry[lid].state != IMPORT_NO_ENTRY
             && s->entry[lid].port > n->nports
             && s->entry[lid].port != LFT_NO_ROUTE)
-            return place_input (&s->at, err,
-                                "LID %zu of switch %016" PRIx64 " has static "
-                                "port %u, and the switch ports 1 to %u",
-                                lid, n->guid, s->entry[lid].port, n->nports);
+            return place_input (&s->at, err, "LID %zu of switch %016" PRIx64 " "
+                                             "has static port %u, and the "
+                                             "switch ports 1 to %u", lid,
+                                n->guid, s->entry[lid].port, n->nports);
     for (unsigned int lid = FABRIC_MAX_LID; lid >= s->nentries; lid--)
         if (d->lid[lid].at.file)
-            return place_input (&s->at, err,
-                                "the table of switch %016" PRIx64 " ends at "
-                                "LID %zu, but LID %u is in " PLACE,
-                                n->guid, s->nentries - 1, lid,
-                                d->lid[lid].at.file, d->lid[lid].at.line);
+            return place_input (&s->at, err, "the table of switch %016" PRIx64
+                                             " ends at LID %zu, but LID %u is "
+                                             "in " PLACE, n->guid,
+                                s->nentries - 1, lid, d->lid[lid].at.file,
+                                d->lid[lid].at.line);
     if (!n->lft)
         return place_input (&s->at, err, "groups take the forwarding tables: "
                                          "give ibdiagnet2.fdbs as well");
@@ -430,8 +430,8 @@ static int join_spread (struct import *d, struct error *err)
         struct fabric_node *n = node == FABRIC_NONE ? NULL : &d->f->node[node];
 
         if (!n || n->type != NODE_SWITCH)
-            return place_input (&s->at, err, "%016" PRIx64
-                                " is not a switch of the topology", s->guid);
+            return place_input (&s->at, err, "%016" PRIx64 " is not a switch "
+                                             "of the topology", s->guid);
         if (!n->spread.known)
             return place_input (&s->at, err,
                                 "switch %016" PRIx64 " has groups or private "

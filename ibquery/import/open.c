@@ -22,7 +22,8 @@ struct opened_file {
     const char *name;
 };
 
-static int source_open (struct opened_file *s, const char *path, struct error *err)
+static int source_open (struct opened_file *s, const char *path,
+                        struct error *err)
 {
     FILE *fp = file_open_input (path, err);
     size_t len;
@@ -111,8 +112,8 @@ struct fabric *import_open (const char *const *path, size_t n,
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = open_source_file (&o, path[i], err);
     if (rc == 0 && o.first)
-        rc = add_fabric_part (&o, import_finish (o.import, o.from, err), o.first,
-                              err);
+        rc = add_fabric_part (&o, import_finish (o.import, o.from, err),
+                              o.first, err);
     if (rc == 0)
         f = o.n == 1 ? o.part[0] : fabric_join (o.part, o.name, o.n, err);
     for (size_t i = 0; i < o.n; i++)

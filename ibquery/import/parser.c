@@ -19,12 +19,14 @@ enum {
 
 struct import *import_create (const struct node_names *names)
 {
-    struct import *d = xcalloc (1, sizeof (*d));
+    struct pool *pool = pool_create ();
+    struct import *d = pool_alloc (pool, 1, sizeof (*d));
 
+    d->pool = pool;
     d->allowed = TABLES_MIN;
     d->f = fabric_create ();
     d->f->names = names;
-    d->lid = xcalloc (LIDS, sizeof (*d->lid));
+    d->lid = pool_alloc (pool, LIDS, sizeof (*d->lid));
     return d;
 }
 
@@ -36,16 +38,7 @@ void import_destroy (struct import *d)
         free (d->table[i].lft);
     fabric_destroy (d->f);
     counters_destroy (d->counters);
-    for (size_t i = 0; i < d->nspreads; i++) {
-        free (d->spread[i].group);
-        free (d->spread[i].entry);
-    }
-    free (d->spread);
-    free (d->node);
-    free (d->port);
-    free (d->table);
-    free (d->lid);
-    free (d);
+    pool_destroy (d->pool);
 }
 
 int64_t import_node (struct import *d, uint64_t guid, enum node_type type,
@@ -71,10 +64,10 @@ int64_t import_node (struct import *d, uint64_t guid, enum node_type type,
     if ((node = fabric_add_node (d->f, guid, type, nports, desc, err)) < 0)
         return place_error (&d->s.at, err);
     d->f->node[node].system = system;
-    d->node = xgrow (d->node, node, sizeof (*d->node));
+    d->node = pool_grow (d->pool, d->node, node, sizeof (*d->node));
     d->node[node] = (struct node_note){ .at = d->s.at };
     for (; port < d->f->nports; port++) {
-        d->port = xgrow (d->port, port, sizeof (*d->port));
+        d->port = pool_grow (d->pool, d->port, port, sizeof (*d->port));
         d->port[port] = (struct port_note){ 0 };
     }
     return node;
@@ -98,7 +91,7 @@ static int conflicting_value_error (const struct import *d,
                                     unsigned int then, struct error *err)
 {
     return import_fault (d, err, "%s %u is %u in " PLACE, what, now, then,
-                        before->file, before->line);
+                         before->file, before->line);
 }
 
 int import_address (struct import *d, uint32_t node, unsigned int port,
@@ -122,8 +115,8 @@ int import_address (struct import *d, uint32_t node, unsigned int port,
         return conflicting_value_error (d, &a->at, "LID", lid, a->lid, err);
     if (guid && a->guid && guid != a->guid)
         return import_fault (d, err, "port GUID %016" PRIx64 " is %016" PRIx64
-                            " in " PLACE, guid, a->guid, a->at.file,
-                            a->at.line);
+                                     " in " PLACE, guid, a->guid, a->at.file,
+                             a->at.line);
     if (lmc != IMPORT_UNKNOWN && a->lmc != IMPORT_UNKNOWN && lmc != a->lmc)
         return conflicting_value_error (d, &a->at, "LMC", lmc, a->lmc, err);
     if (guid)
@@ -154,20 +147,20 @@ int import_cable (struct import *d, uint32_t node,
     if (note->cable.far == cable->far
         && note->cable.far_port == cable->far_port)
         return 0;
-    return import_fault (d, err, "port %u of %016" PRIx64 " leads to "
-                        "%016" PRIx64 "/%u, but to %016" PRIx64 "/%u in " PLACE,
-                        cable->port, d->f->node[node].guid, cable->far,
-                        cable->far_port, note->cable.far, note->cable.far_port,
-                        note->at.file, note->at.line);
+    return import_fault (d, err, "port %u of %016" PRIx64 " leads to %016"
+                                 PRIx64 "/%u, but to %016" PRIx64 "/%u in "
+                                 PLACE, cable->port, d->f->node[node].guid,
+                         cable->far, cable->far_port, note->cable.far,
+                         note->cable.far_port, note->at.file, note->at.line);
 }
 
 int import_table (struct import *d, uint64_t guid, unsigned int first,
                  unsigned int last, struct error *err)
 {
     if (last > FABRIC_MAX_LID || first > last)
-        return import_fault (d, err, "a forwarding table cannot have LIDs %u to "
-                                    "%u", first, last);
-    d->table = xgrow (d->table, d->ntables, sizeof (*d->table));
+        return import_fault (d, err, "a forwarding table cannot have LIDs %u "
+                                     "to %u", first, last);
+    d->table = pool_grow (d->pool, d->table, d->ntables, sizeof (*d->table));
     d->open = &d->table[d->ntables++];
     *d->open = (struct import_table){
         .guid = guid, .first = first, .last = last, .at = d->s.at
@@ -185,7 +178,8 @@ int import_allow (struct import *d, size_t bytes, struct error *err)
 
 struct import_spread *import_spread (struct import *d, uint64_t guid)
 {
-    d->spread = xgrow (d->spread, d->nspreads, sizeof (*d->spread));
+    d->spread = pool_grow (d->pool, d->spread, d->nspreads,
+                           sizeof (*d->spread));
     d->spread[d->nspreads] = (struct import_spread){
         .guid = guid, .at = d->s.at
     };
@@ -255,9 +249,9 @@ int import_owner (struct import *d, unsigned int lid, uint64_t guid,
     if (guid == IMPORT_UNTOLD || guid == IMPORT_SOMEBODY
         || guid == l->table_guid)
         return 0;
-    return import_fault (d, err, "LID %u belongs to port GUID %016" PRIx64
-                        ", but to %016" PRIx64 " in " PLACE, lid, guid,
-                        l->table_guid, l->table_at.file, l->table_at.line);
+    return import_fault (d, err, "LID %u belongs to port GUID %016" PRIx64 ", "
+                                 "but to %016" PRIx64 " in " PLACE, lid, guid,
+                         l->table_guid, l->table_at.file, l->table_at.line);
 }
 
 /* Whether the fabric has a cable at the port. */

@@ -137,6 +137,7 @@ struct import_csv {
 };
 
 struct import {
+    struct pool *pool;      /* of all but the tables */
     struct fabric *f;
     struct node_note *node; /* [f->nnodes] */
     struct port_note *port; /* [f->nports] */

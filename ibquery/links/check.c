@@ -696,7 +696,7 @@ static char **all_notes (const struct link_check *c, const struct fabric *f,
 {
     char **all = pool_alloc (c->pool, c->nnotes + NOTES_MAX + 1, sizeof (*all));
     char *why = pool_printf (c->pool, "... and %s that hosts lack",
-                                   COUNTED (c->nfewer - NOTES_MAX, "more rail"));
+                             COUNTED (c->nfewer - NOTES_MAX, "more rail"));
 
     *n = 0;
     for (size_t i = 0; i < c->nfewer && i < NOTES_MAX; i++)
@@ -776,14 +776,14 @@ int check_write (const struct link_check *c, const struct fabric *f,
 
     return json_write_file (
         KIND, f->hash,
-        json_pack ("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "status",
-                   verdict_status_name (check_status (c)), "links",
-                   (json_int_t)f->nlinks, "time", (json_int_t)c->time, "hours",
-                   number_json (c->hours), "findings",
-                   findings_list_json (c->finding, c->nfindings, f, c->hours),
-                   "waits",
-                   findings_list_json (c->wait, c->nwaits, f, c->hours),
-                   "notes", json_strings (notes, n), "limits", limits_json (c, f)),
+        json_pack (
+            "{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "status",
+            verdict_status_name (check_status (c)), "links",
+            (json_int_t)f->nlinks, "time", (json_int_t)c->time, "hours",
+            number_json (c->hours), "findings",
+            findings_list_json (c->finding, c->nfindings, f, c->hours), "waits",
+            findings_list_json (c->wait, c->nwaits, f, c->hours), "notes",
+            json_strings (notes, n), "limits", limits_json (c, f)),
         fp, err);
 }
 

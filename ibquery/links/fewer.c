@@ -381,7 +381,8 @@ char *fewer_text (const struct fabric *f, const struct rails_fewer *x)
         fewer_rail (f, x->example, rail);
     if (!*rail) {
         why = xasprintf ("%s has %s, where %zu of its %zu peers have more, "
-                         "most %zu", host, COUNTED (x->has, "rail"), x->more, x->of,
+                         "most %zu",
+                         host, COUNTED (x->has, "rail"), x->more, x->of,
                          x->usual);
         return text_clean (why);
     }
@@ -393,8 +394,9 @@ char *fewer_text (const struct fabric *f, const struct rails_fewer *x)
     port = find_rail_port (f, host, rail);
     if (port != FABRIC_NONE)
         why = xasprintf ("%s %s is %s, where %zu of its %zu peers have it up "
-                         "at %s", host, rail, state_of (&f->port[port]), x->alike,
-                         x->of, f->node[x->leaf].name);
+                         "at %s",
+                         host, rail, state_of (&f->port[port]), x->alike, x->of,
+                         f->node[x->leaf].name);
     else
         why = xasprintf ("%s has no rail %s, where %zu of its %zu peers have "
                          "it at %s%s", host, rail, x->alike, x->of,
