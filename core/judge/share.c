@@ -50,6 +50,7 @@ enum {
 
 #define LOST_RATE 0.05      /* of messages lost, */
 #define SLOW_RATE 0.02      /* or slow, */
+#define ALL_SLOW_RATE 0.03  /* of all others: it is not one link that does it */
 #define OWN_RATE 0.015      /* ... by the link itself, as they are divided */
 #define QUIET_SHARE_MIN 0.3 /* that do not wait */
 /* Natural logs of odds: needed to find a link (plus the log of the number of
@@ -335,6 +336,14 @@ static double shape (const double own[KINDS], double less)
                   : 0);
 }
 
+/* Whether many messages that do not cross link k are slow by the longer limit, too. */
+static bool are_all_slow (const struct share_work *w, size_t k)
+{
+    struct tally others = subtract_tally (&w->all[0], &w->link[0][k]);
+
+    return others.affected > ALL_SLOW_RATE * others.sent;
+}
+
 /* The log ratio of likelihoods that link k does it, of others that none does; 0:
  * it is not sure. *scatter: of the others.
  */
@@ -349,6 +358,7 @@ static double link_ratio (struct share_work *w, size_t k, int limit,
     if ((double)link->samples < w->enough
         || link->affected < (slow ? SLOW_RATE : LOST_RATE) * link->sent
         || (slow && link->sent - link->waited < QUIET_SHARE_MIN * link->sent)
+        || (slow && are_all_slow (w, k))
         || link->affected * others.sent <= others.affected * link->sent
         || is_not_why (w, k, link))
         return 0;

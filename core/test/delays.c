@@ -19,7 +19,7 @@
 enum { HOSTS = 16, REPEATS = 20 };
 
 /* What happens at one link, or at one host. */
-enum what { NOTHING, RETRANSMITS, RARELY, ALTERNATES, TRAFFIC, KINDS };
+enum what { NOTHING, RETRANSMITS, RARELY, ALTERNATES, TRAFFIC, HELD, KINDS };
 
 struct delays {
     enum what what;
@@ -33,6 +33,11 @@ static double delay (void *arg, const struct simulated *trip, struct rng *rng)
     double ns = 0;
 
     d->trips++;
+    for (int i = 0; i < trip->there && d->what == HELD; i++)
+        if ((i == 0 || i == trip->there - 1)
+            && rng_uniform (rng)
+                   < (arc_link (trip->arc[i]) == d->link ? .07 : .025))
+            ns += 5e3 + 45e3 * rng_uniform (rng);
     for (int i = 0; i < trip->narcs; i++)
         if (arc_link (trip->arc[i]) != d->link)
             continue;
@@ -178,6 +183,7 @@ int main (int argc, char **argv)
         { "... on a site's day", ALTERNATES, LINK_HOST, "site", .75 },
         { "others' traffic, a mean of 1.5 us", TRAFFIC, LINK_SWITCH, "calm",
           0 },
+        { "all processors hold some, one more", HELD, LINK_HOST, "calm", 0 },
         { "hosts that sleep", NOTHING, LINK_HOST, "cstate10", 0 },
         { "clocks that step", NOTHING, LINK_HOST, "steps", 0 },
         { "a usual day", NOTHING, LINK_HOST, "site", 0 },
