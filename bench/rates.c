@@ -4,11 +4,12 @@
  *   rates [--smallest] [-n TRIALS] [-s SEED] [-w WORKERS] [-b] [-p] [-v]
  *         [DAY/FAULT|NETWORK...]
  *
- * Each trial draws a job's hosts, what each host and cable carries, and others' flows.
- * A run is what a check does: loads_make, two bursts of each flow, loads_again, five
- * of each, crowd_make, one of each. A first run is the baseline (-b: there is none); the fault begins, and
- * four more runs, as if a day apart, are judged, each by all before. Others' flows are
- * drawn again for each run; of those that never pause one in ten stays till the next.
+ * Each trial draws a job's hosts, what each host and cable carries, and others'
+ * flows. A run is what a check does: loads_make, two bursts of each flow,
+ * loads_again, five of each, crowd_make, one of each. A first run is the baseline
+ * (-b: there is none); the fault begins, and four more runs, as if a day apart,
+ * are judged, each by all before. Others' flows are drawn again for each run; of
+ * those that never pause one in ten stays till the next.
  *
  * Days: quiet; mixed (hosts of 100, 200 and 400 Gb/s); site: others' flows on 5 to
  * 30 % of the cables between switches, each wants 10 to 90 % of a cable, and half of
@@ -31,7 +32,8 @@
  *   unknown   trials with an UNKNOWN finding of other links
  *   again     trials in which the last run has it as WARN or FAIL, of links
  *             between switches by the baseline of the runs before; then its false ones
- *   drained   trials in which two runs, one after the other, have a FAIL of one host end without a fault
+ *   drained   trials in which two runs, one after the other, have a FAIL of one host
+ *             end without a fault
  *   bursts    of a host, on average, in a run
  *
  * -p: below each row, on the same fabric, what others do, with two bursts a flow: all
@@ -821,7 +823,8 @@ static void print_rates_row (const struct bench_args *args,
         100 * (double)s->unknown / n, 100 * (double)s->stray / n,
         100 * (double)s->stray_failed / n, 100 * (double)s->stray_unknown / n,
         100 * (double)s->again / n, 100 * (double)s->again_stray / n,
-        100 * (double)s->again_failed / n, s->drained, (double)s->bursts / (double)s->ends);
+        100 * (double)s->again_failed / n, s->drained,
+        (double)s->bursts / (double)s->ends);
     for (int i = 0; i < METHODS && with_peers; i++)
         printf ("| ... %s | | | %.1f %% | | %.1f %% | | | | | %.0f runs |\n",
                 methods[i], 100 * (double)s->method[i].named / n,

@@ -66,9 +66,10 @@ int local_read_line (int dir, const char *path, char *buf, size_t size);
 
 /* Read the ports below the directory `sysfs` (LOCAL_SYSFS), sorted by device and
  * number, without virtual functions of adapters that are there themselves, or
- * that are not in use. More than LOCAL_PORTS_MAX of InfiniBand are an error. If the directory does not exist there are no ports. An unexpected
- * value counts as not known. Return 0 with *v, which the caller frees and which
- * is NULL if *n is 0; -1 with err.
+ * that are not in use. More than LOCAL_PORTS_MAX of InfiniBand are an error. If
+ * the directory does not exist there are no ports. An unexpected value counts as
+ * not known. Return 0 with *v, which the caller frees and which is NULL if *n is
+ * 0; -1 with err.
  */
 int local_ports (const char *sysfs, struct local_port **v, size_t *n,
                  struct error *err);

@@ -4,10 +4,11 @@
  * Notes: formats, little-endian; numbers are sizes in bytes.
  *
  * The leader sends each member: version 1, service level 1, passes that count 1,
- * rounds 4, those of them before the loopbacks 4, the time in which a burst must be
- * done, in ns, 4, tasks 4; per task, in the order of the rounds: round 4, peer 4, rail 1, own LID 1, the peer's LID 1,
- * bursts 1, whether without relaxed ordering 1, bytes 4. A task takes part in the
- * first passes, as many as it has bursts; one with the rail itself is a loopback.
+ * rounds 4, those of them before the loopbacks 4, the time in which a burst must
+ * be done, in ns, 4, tasks 4; per task, in the order of the rounds: round 4, peer
+ * 4, rail 1, own LID 1, the peer's LID 1, bursts 1, whether without relaxed
+ * ordering 1, bytes 4. A task takes part in the first passes, as many as it has
+ * bursts; one with the rail itself is a loopback.
  *
  * Each member replies: version 1; why it could not measure, length 1 and text;
  * per task, of what arrived here: bursts kept 1, lost 1, bits per second of the

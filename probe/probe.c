@@ -9,11 +9,12 @@
  * LID 1, the peer's LID 1.
  *
  * Each member replies (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since
- * the beginning; the rails that failed by then, as bits, 2; the lengths of its trouble 1, of its remark 2 and of the
- * description of its host (probe/about) 1, then these three; then per task and
- * flow, and after the tasks per loopback, by part of the run and rail: echoes
- * 2, and for each an RTT in ns 4; of a task between rails of the member also the
- * least time there 4 and back 4, in ns (0: not known).
+ * the beginning; the rails that failed by then, as bits, 2; the lengths of its
+ * trouble 1, of its remark 2 and of the description of its host (probe/about) 1;
+ * per rail the first one of its slot 1; then these three; then per task and flow,
+ * and after the tasks per loopback, by part of the run and rail: echoes 2, and for
+ * each an RTT in ns 4; of a task between rails of the member also the least time
+ * there 4 and back 4, in ns (0: not known).
  *
  * A loopback is a ping of a rail to itself. Its round trip is two messages over
  * the same path, so the time of one message is half of it.

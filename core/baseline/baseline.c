@@ -181,9 +181,10 @@ int compare_baseline_rates (const void *va, const void *vb)
                             : util_compare (y->audit, x->audit);
 }
 
-/* What is much to ask of a link: of a host's, nearly as much as port and PCIe are able
- * to, as partners may be able to less; half of others.
- */
+/* Of what port and PCIe of a host are able to: partners may be able to less. */
+#define HOST_LOADED .9
+
+/* What is much to ask of a link. */
 static double *much_of_links (const struct baseline *b,
                               const struct bursts *bursts)
 {
@@ -191,15 +192,17 @@ static double *much_of_links (const struct baseline *b,
     double *much = xarray (b->nlinks, sizeof (*much));
 
     for (size_t l = 0; l < b->nlinks; l++)
-        much[l] = link[l].rate * (link[l].kind == LINK_HOST ? .9 : .5);
+        much[l] = link[l].rate
+                  * (link[l].kind == LINK_HOST ? HOST_LOADED : CARRY_LOADED);
     for (size_t i = 0; i < bursts->nports; i++) {
         const struct burst_port *p = &bursts->port[i];
         uint32_t own = pathset_end_link (b->ps, p->end);
 
         if (own != NETWORK_NONE)
-            much[own] = fmin (
-                much[own],
-                .9 * fmin (burst_port_bits (p), burst_pcie_bits (&p->able)));
+            much[own] = fmin (much[own],
+                              HOST_LOADED
+                                  * fmin (burst_port_bits (p),
+                                          burst_pcie_bits (&p->able)));
     }
     return much;
 }

@@ -6,17 +6,17 @@
  *
  *     (1 - f)(1 - b) g(t) + (f (1 - b) + b (1 - f)) g(t - e) + f b g(t - 2 e)
  *
- * t is counted from the FAST_SHARE quantile of the pair's flows: even behind a switch
- * with two ports some flows avoid the cable. g is normal. Its spread is that
- * between the FAST_SHARE and the BULK_SHARE quantile of a pair, as delays lift higher ones.
- * All pairs share the spread that CALM_PAIRS_SHARE of them do not exceed: with a host that
- * sleeps, or ports that are busy, a pair's own is more. Of the flows that avoid
- * a slow cable, the fast ones are a greater share, so g's mean is less.
- * Besides, any flow is delayed with a chance of `tail` by a time beyond `cut`:
- * noise of any kind. Up to `cut`, sizes do not count. Messages that wait for
- * others have exponential delays. A host that sleeps makes the mean of all so
- * long that usual delays look like those of a slow cable; Pareto's (Lomax's)
- * distribution does not, its scale is the median of all.
+ * t is counted from the FAST_SHARE quantile of the pair's flows: even behind a
+ * switch with two ports some flows avoid the cable. g is normal. Its spread is
+ * that between the FAST_SHARE and the BULK_SHARE quantile of a pair, as delays
+ * lift higher ones. All pairs share the spread that CALM_PAIRS_SHARE of them do
+ * not exceed: with a host that sleeps, or ports that are busy, a pair's own is
+ * more. Of the flows that avoid a slow cable, the fast ones are a greater share,
+ * so g's mean is less. Besides, any flow is delayed with a chance of `tail` by a
+ * time beyond `cut`: noise of any kind. Up to `cut`, sizes do not count. Messages
+ * that wait for others have exponential delays. A host that sleeps makes the mean
+ * of all so long that usual delays look like those of a slow cable; Pareto's
+ * (Lomax's) distribution does not, its scale is the median of all.
  *
  * Cables with the same f and b for each measured pair form a group, which no
  * number of flows tells apart. For each group, e is chosen from the sizes

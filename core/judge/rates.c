@@ -906,7 +906,7 @@ static void load_switch (const struct rating *r, struct switch_load *load,
         double bits = r->full_bits[2 * link + way];
         double asked = fmin (c->asked[way], bits);
 
-        if (c->rounds[way] == 0 || asked < RATES_LOADED * bits)
+        if (c->rounds[way] == 0 || asked < CARRY_LOADED * bits)
             continue;
         loaded = true;
         is |= c->carried[way] < RATES_WARN * asked;
@@ -1067,7 +1067,7 @@ static int list_rates (struct rating *r, double (*flat)[2], struct error *err)
                 if (found->finding[i].link[0] == l
                     && found->finding[i].ways[0] >> way & 1)
                     asked = fmin (found->link[l].asked[way], bits);
-            if (c->rounds[way] == 0 || asked < RATES_LOADED * bits)
+            if (c->rounds[way] == 0 || asked < CARRY_LOADED * bits)
                 continue;
             v->rate
                 = pool_grow (v->pool, v->rate, v->nrates, sizeof (*v->rate));

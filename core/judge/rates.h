@@ -2,14 +2,14 @@
 /* Rates: what links carried in bursts (core/samples/bursts), beside what was
  * expected of them.
  *
- * Expected of a flow in one direction is its max-min fair share among the flows of
- * its round. A host end's arc has the least of the rates of link and port and of
- * the payload that the PCIe path is able to carry, times what is usual for ports
- * of its kind (same rate, MTU and path) in that direction: the median of their
- * best shares, if there are four; else that of all ports. A switch link has its
- * nominal rate, times the greatest usual share. Where the baseline knows an arc,
- * and it was not below 90 % of that then, or ports of its kind are fewer, its own best share takes the place of
- * the usual one.
+ * Expected of a flow in one direction is its max-min fair share among the flows
+ * of its round. A host end's arc has the least of the rates of link and port and
+ * of the payload that the PCIe path is able to carry, times what is usual for
+ * ports of its kind (same rate, MTU and path) in that direction: the median of
+ * their best shares, if there are four; else that of all ports. A switch link has
+ * its nominal rate, times the greatest usual share. Where the baseline knows an
+ * arc, and it was not below 90 % of that then, or ports of its kind are fewer,
+ * its own best share takes the place of the usual one.
  *
  * A flow is slow below 93 % of that. The fewest links that explain the slow flows
  * are low (core/rate/carry): those that never carried more. Links that explain the
@@ -35,9 +35,10 @@
  *            if another one is open, only a limit counts those that would be UNKNOWN,
  *            or low before; the list of rates has them
  *
- * A switch is one finding, a WARN, and no link of it, if three quarters of its links are low,
- * none by others' traffic, at least three of them explain flows of their own, and so many are by chance at less
- * than .02 switches, if links are low as often as those of others are.
+ * A switch is one finding, a WARN, and no link of it, if three quarters of its
+ * links are low, none by others' traffic, at least three of them explain flows of
+ * their own, and so many are by chance at less than .02 switches, if links are
+ * low as often as those of others are.
  *
  * If most ports of a kind are below 90 %, a limit says so, and they are compared
  * with that. A slot below its adapter is a limit, too.
@@ -50,10 +51,9 @@
 #include "core/judge/verdict.h"
 #include "core/samples/bursts.h"
 
-/* A verdict's list of rates has the arcs that were asked to carry this share of what
+/* A verdict's list of rates has the arcs that were asked to carry CARRY_LOADED of what
  * they should be able to.
  */
-#define RATES_LOADED .5
 #define RATES_WARN .9  /* of what was expected: less is a WARN, */
 #define RATES_FAIL .75 /* or a FAIL */
 

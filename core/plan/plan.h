@@ -120,9 +120,10 @@ static inline size_t plan_least_rounds (size_t n, size_t rank)
 /* Check a plan without trusting its maker: endpoints in range, no port and no
  * link in two probes of a round, no empty round, the basis rounds independent,
  * their rank that of the plan and of all pairs of the set (computed again by
- * another elimination, over another prime), the links those of all pairs. If it is not maximal, they must cross
- * all links, instead of having the rank of all pairs. What plan_rules allow is
- * not checked; plans of flows are not accepted. Return 0, or -1 with err.
+ * another elimination, over another prime), the links those of all pairs. If it
+ * is not maximal, they must cross all links, instead of having the rank of all
+ * pairs. What plan_rules allow is not checked; plans of flows are not accepted.
+ * Return 0, or -1 with err.
  */
 int plan_check (struct pathset *ps, const struct plan *plan,
                 struct error *err);

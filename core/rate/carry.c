@@ -531,8 +531,8 @@ static void find_suspects (struct judging *w, const struct csr *arcs,
     }
 }
 
-/* The link that explains the most flows, if none is blamed; on a tie a host's, then the one that
- * carried the smallest share of its rate.
+/* The link that explains the most flows, if none is blamed; on a tie a host's,
+ * then the one that carried the smallest share of its rate.
  */
 static uint32_t best_link (struct judging *w)
 {
@@ -728,8 +728,9 @@ static struct carry *carry_of_ways (const struct network *net,
             fair[i] = NAN;
         rate[i] = isnan (fair[i]) ? NAN : w->best;
     }
-    out = carry_explain (net, &(struct carry_flows){ flows, rate, fair, NULL, 0,
-                                                     0, HUGE_VAL, NULL });
+    out = carry_explain (
+        net, &(struct carry_flows){ .flows = flows, .rate = rate, .fair = fair,
+                                    .most = HUGE_VAL });
     free (rate);
     free (fair);
     return out;

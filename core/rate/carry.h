@@ -85,12 +85,15 @@ int flows_of_bursts (struct flows *f, struct flow_way **way, size_t *n,
 void bursts_find_crowds (const struct bursts *b, const struct pathset *ps,
                          bool *crowd);
 
-/* What each link carried of bursts, but for crowds, and what was offered, as of carry_explain: to host
- * links by nominal rates of links, ports and PCIe paths; to others by what their
- * hosts did carry, at most. NULL with err.
+/* What each link carried of bursts, but for crowds, and what was offered, as of
+ * carry_explain: to host links by nominal rates of links, ports and PCIe paths;
+ * to others by what their hosts did carry, at most. NULL with err.
  */
 struct carry *bursts_carried (const struct bursts *b, const struct pathset *ps,
                               struct error *err);
+
+/* Of what an arc should be able to carry: who asks it for less learns little. */
+#define CARRY_LOADED .5
 
 enum {
     CARRY_FINDINGS_MAX = 1000,

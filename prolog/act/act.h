@@ -59,11 +59,12 @@ int act_look (struct act_report *report, const struct site *site,
 
 typedef void (*act_say_f) (void *arg, enum policy_kind kind, const char *line);
 
-/* Run a round. say (arg, kind, line) writes to the log what was decided, and
- * that a node was drained or resumed (POLICY_DRAIN, POLICY_RESUME). A
- * decision or remark is logged when it is new or has changed in more than its
- * numbers, even if another process logged it last. Return 0, or -1 with err if something could not be read, recorded or done: the rest is
- * left for the next round. Call act_report_clear in both cases.
+/* Run a round. say (arg, kind, line) writes to the log what was decided, and that
+ * a node was drained or resumed (POLICY_DRAIN, POLICY_RESUME). A decision or
+ * remark is logged when it is new or has changed in more than its numbers, even
+ * if another process logged it last. Return 0, or -1 with err if something could
+ * not be read, recorded or done: the rest is left for the next round. Call
+ * act_report_clear in both cases.
  */
 int act_round (struct act_report *report, const struct site *site,
                struct ledger *ledger, const struct fabric *fabric, int64_t now,

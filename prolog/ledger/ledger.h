@@ -496,10 +496,10 @@ int64_t ledger_next (struct ledger *ledger, int64_t id, struct error *err);
 /* The oldest audit that begun at that time or later; 0: none. */
 int64_t ledger_since (struct ledger *ledger, int64_t time, struct error *err);
 
-/* Nodes with faults that no audit measured since, the first fault first. Audits leave them out
- * `until` then: LEDGER_OUT_MIN_S after the first of these faults, twice as long
- * after each further one, up to LEDGER_OUT_MAX_S. Faults older than a week are
- * ignored. Return as ledger_list.
+/* Nodes with faults that no audit measured since, the first fault first. Audits
+ * leave them out `until` then: LEDGER_OUT_MIN_S after the first of these faults,
+ * twice as long after each further one, up to LEDGER_OUT_MAX_S. Faults older than
+ * a week are ignored. Return as ledger_list.
  */
 enum { LEDGER_OUT_MIN_S = 600, LEDGER_OUT_MAX_S = 6 * 3600 };
 int ledger_faulty (struct ledger *ledger, int64_t now,
@@ -616,14 +616,14 @@ int ledger_say (struct ledger *ledger, const char *node, const char *words,
 enum { LEDGER_TREND_AUDITS = 1000 };
 
 /* The history of a link over the newest n audits of a fabric that crossed it, of
- * the newest LEDGER_TREND_AUDITS, oldest first: [{audit, job, begun, routes, change_ns, level,
- * rate_bits, rate_expected_bits (of the slower direction, if it was measured)}]. job is that
- * whose nodes it measured, 0: of none. change_ns is the
- * median, over the routes that cross the link, of the change of their median
+ * the newest LEDGER_TREND_AUDITS, oldest first: [{audit, job, begun, routes,
+ * change_ns, level, rate_bits, rate_expected_bits (of the slower direction, if it
+ * was measured)}]. job is that whose nodes it measured, 0: of none. change_ns is
+ * the median, over the routes that cross the link, of the change of their median
  * RTT per crossing, relative to the lower quartile of the same route over these
- * audits. Only audits after the last rebase of any of the route's links count
- * for the quartile. A change that all its routes share is due to the link, or
- * to another link that they all share. level is that of the worst finding that
+ * audits. Only audits after the last rebase of any of the route's links count for
+ * the quartile. A change that all its routes share is due to the link, or to
+ * another link that they all share. level is that of the worst finding that
  * suspects it.
  */
 json_t *ledger_trend (struct ledger *ledger, const char *fabric,

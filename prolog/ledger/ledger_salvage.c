@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A new ledger from a damaged one.
  *
- * Notes. Entries are copied one by one, parents first, each with all its rows
- * in one transaction. An audit with a damaged page, or that refers to a lost
- * row, is lost as a whole. So sqlite3's .recover does not do: it saves single rows,
- * and an audit that lost a finding looks clean. (Debian's sqlite3 cannot run it
- * either: its library is built without dbpage.) Ids are kept, and the ids of lost entries are not reused.
- * Until the copy is complete, the new ledger is marked so that it cannot be
- * opened: a partial ledger must not be taken for a complete one.
+ * Notes. Entries are copied one by one, parents first, each with all its rows in
+ * one transaction. An audit with a damaged page, or that refers to a lost row, is
+ * lost as a whole. So sqlite3's .recover does not do: it saves single rows, and
+ * an audit that lost a finding looks clean. (Debian's sqlite3 cannot run it
+ * either: its library is built without dbpage.) Ids are kept, and the ids of lost
+ * entries are not reused. Until the copy is complete, the new ledger is marked so
+ * that it cannot be opened: a partial ledger must not be taken for a complete
+ * one.
  */
 #include "config.h"
 #include "prolog/ledger/ledger.h"
