@@ -51,15 +51,13 @@
 #include "core/judge/verdict.h"
 #include "core/samples/bursts.h"
 
-/* A verdict's list of rates has the arcs that were asked to carry CARRY_LOADED of what
- * they should be able to.
- */
 #define RATES_WARN .9  /* of what was expected: less is a WARN, */
 #define RATES_FAIL .75 /* or a FAIL */
 
 /* Add findings, or to findings of the same links the facts of rates; limits; and the
- * list of rates. ps: on the network of places where messages were spread. 0, or -1
- * with err: a path is broken.
+ * list of rates, which has the arcs that were asked for CARRY_LOADED of what they
+ * should be able to carry. ps: on the network of places where messages were spread. 0,
+ * or -1 with err: a path is broken.
  */
 int judge_rates (struct verdict *v, const struct pathset *ps,
                  const struct bursts *b, const struct baseline *base,
