@@ -50,7 +50,7 @@ enum {
 
 #define LOST_RATE 0.05      /* of messages lost, */
 #define SLOW_RATE 0.02      /* or slow, */
-#define ALL_SLOW_RATE 0.03  /* of all others: it is not one link that does it */
+#define CLASS_RATE 0.03     /* of all others of its class: it is not one link */
 #define OWN_RATE 0.015      /* ... by the link itself, as they are divided */
 #define QUIET_SHARE_MIN 0.3 /* that do not wait */
 /* Natural logs of odds: needed to find a link (plus the log of the number of
@@ -91,17 +91,18 @@ struct share_work {
     const struct samples *samples;
     enum share_kind kind;
     size_t m;
-    const uint32_t *of;         /* [m] links of the job */
+    const uint32_t *of; /* [m] links of the job */
     bool first;
     double enough;              /* samples */
     double cables;              /* of the smallest bundle; 1: there is none */
     struct tally *link[LIMITS]; /* [m] */
     struct tally all[LIMITS];
-    bool *left_out;             /* [endpoints] their messages are not counted */
-    double need;                /* evidence */
-    struct sparse *rows;        /* the links that samples cross; of delays: */
-    struct counted *counted;    /* [rows->nrows] */
-    double *rate[LIMITS][KINDS]; /* [m] of each link's messages; NULL: not asked */
+    bool *left_out;          /* [endpoints] their messages are not counted */
+    double need;             /* evidence */
+    struct sparse *rows;     /* the links that samples cross; of delays: */
+    struct counted *counted; /* [rows->nrows] */
+    double
+        *rate[LIMITS][KINDS]; /* [m] of each link's messages; NULL: not asked */
 };
 
 static void add_tally (struct tally *t, double sent, double affected,
@@ -145,8 +146,8 @@ static void exclude_hosts (struct share_work *w)
     for (uint32_t end = 0; end < n; end++) {
         w->left_out[end] = asleep[end] >= ASLEEP_LOOPBACKS_MIN;
         for (size_t i = 0; i < s->nmissing && !w->left_out[end]; i++)
-            w->left_out[end] = !strcmp (s->missing[i],
-                                        pathset_endpoint (w->ps, end)->host);
+            w->left_out[end]
+                = !strcmp (s->missing[i], pathset_endpoint (w->ps, end)->host);
     }
     free (asleep);
 }
@@ -336,14 +337,6 @@ static double shape (const double own[KINDS], double less)
                   : 0);
 }
 
-/* Whether many messages that do not cross link k are slow by the longer limit, too. */
-static bool are_all_slow (const struct share_work *w, size_t k)
-{
-    struct tally others = subtract_tally (&w->all[0], &w->link[0][k]);
-
-    return others.affected > ALL_SLOW_RATE * others.sent;
-}
-
 /* The log ratio of likelihoods that link k does it, of others that none does; 0:
  * it is not sure. *scatter: of the others.
  */
@@ -358,7 +351,6 @@ static double link_ratio (struct share_work *w, size_t k, int limit,
     if ((double)link->samples < w->enough
         || link->affected < (slow ? SLOW_RATE : LOST_RATE) * link->sent
         || (slow && link->sent - link->waited < QUIET_SHARE_MIN * link->sent)
-        || (slow && are_all_slow (w, k))
         || link->affected * others.sent <= others.affected * link->sent
         || is_not_why (w, k, link))
         return 0;
@@ -412,6 +404,29 @@ static double least_share (const struct tally *t)
     return pow (root, 3) * t->affected / t->sent;
 }
 
+/* Whether many messages that cross others of link k's class, but not k, are slow by
+ * the longer limit, too.
+ */
+static bool is_class_slow (const struct share_work *w, size_t k)
+{
+    const struct link_info *info = pathset_network (w->ps)->link;
+    const struct sparse *a = w->rows;
+    double sent = 0, slow = 0;
+
+    for (size_t i = 0; i < a->nrows; i++) {
+        bool crosses = false, others = false;
+
+        for (size_t e = a->start[i]; e < a->start[i + 1]; e++) {
+            crosses |= a->col[e] == k;
+            others
+                |= info[w->of[a->col[e]]].class_id == info[w->of[k]].class_id;
+        }
+        sent += others && !crosses ? w->counted[i].sent : 0;
+        slow += others && !crosses ? w->counted[i].of[0][SLOW] : 0;
+    }
+    return slow > CLASS_RATE * sent;
+}
+
 /* List links in the order of their evidence, of which there is `least` at least;
  * this makes *ev 0.
  */
@@ -433,8 +448,8 @@ static void list_links (struct share *share, const struct share_work *w,
 }
 
 int share_find (struct share *share, struct pathset *ps,
-                const struct samples *samples, enum share_kind kind,
-                bool first, struct error *err)
+                const struct samples *samples, enum share_kind kind, bool first,
+                struct error *err)
 {
     double part = first ? FIRST_STAGE_SHARE : 1;
     struct share_work w = { .ps = ps,
@@ -468,6 +483,10 @@ int share_find (struct share *share, struct pathset *ps,
     for (size_t k = 1; k < w.m; k++)
         if (ev[k] > ev[best])
             best = k;
+    for (size_t k = 0; k < w.m && kind == SHARE_SLOW; k++)
+        if (ev[k] > fmax (0, ev[best] - MARGIN_LOG_ODDS)
+            && is_class_slow (&w, k))
+            w.need = INFINITY;
     limit = w.m > 0 ? by[best] : 0;
     all = w.all[limit];
     if (rc == 0 && w.m > 0 && ev[best] > w.need) {
