@@ -539,6 +539,7 @@ static const char *const fact_words[FACT_KINDS] = {
     [FACT_RATE_CROWD]
     = "; {0 flow} at once, through different ports, {r1} Gb/s",
     [FACT_RATE_LOOPBACK] = "; its loopback, which crosses no cable, {r0} Gb/s",
+    [FACT_RATE_PORT] = "; the port came up at {r0} of {r1} Gb/s",
     [FACT_RATE_PCIE] = "; PCIe runs at {G1} x{0} of {G3} x{2}, which carries "
         "{r4} Gb/s",
     [FACT_RATE_STRICT] = "; better without relaxed ordering",

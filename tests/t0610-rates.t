@@ -81,6 +81,12 @@ is "$(jq '[.flows[] | select(.a != .b and (.a == "h0006" or .b == "h0006"))
     | .there_kept + .there_lost] | max' bursts)" 5 "... which is looked at again"
 emu heal all
 
+emu width h0006/1 1
+checked "a port that came up at one lane of four" rates
+says "pmm: FAIL: cable h0006 -- s1-0002/2: [45][0-9] of 19[0-9] Gb/s, loopback 19"
+says "; the port came up at 50 of 200 Gb/s"
+emu heal all
+
 emu rate h0006/1 200:100
 checked "a cable at half in one direction" rates
 is "$(slow 150)" '[["h0006"],[]]' "... one host receives less"

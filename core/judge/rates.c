@@ -729,6 +729,8 @@ static void add_rate_facts (struct rating *r, struct finding *f,
                          ? low->expected
                          : low->expected * r->before[low->arc] / r->top)));
     add_crowd_fact (r, f, low);
+    if (p && low->below)
+        finding_add_fact (v, f, FACT (RATE_PORT, N (p->bits, info->rate)));
     if (p && low->pcie)
         finding_add_fact (
             v, f,
@@ -1101,7 +1103,7 @@ static void judge_flows (struct rating *r)
         for (size_t i = 0; i < r->carry->nfindings; i++)
             judge_low_links (r, &r->carry->finding[i], count);
     find_lost (r);
-    if (few > 0)
+    if (few > 0 && !(r->b->left & LEFT_UPLINKS))
         verdict_limit (r->v, VERDICT_OK,
                        FACT (RATE_FILLED,
                              N ((double)few, floor (100 * fill), (double)all)));

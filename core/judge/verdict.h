@@ -110,6 +110,7 @@ enum fact_kind {
     FACT_RATE_BEFORE,   /* rate in the baseline */
     FACT_RATE_CROWD,    /* flows at once; their rate together */
     FACT_RATE_LOOPBACK, /* rate */
+    FACT_RATE_PORT,     /* data rate of the port, and of its link: it came up at less */
     FACT_RATE_PCIE,     /* lanes, GT/s; those it is able to; usable bits */
     FACT_RATE_STRICT,   /* better without relaxed ordering */
     FACT_RATE_RETRIES,  /* retransmissions of the adapter meanwhile */

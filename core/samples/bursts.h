@@ -57,6 +57,7 @@ enum burst_left {
     LEFT_TIME = 8,      /* links between switches: it would take too long */
     LEFT_SPREAD = 16,   /* links between switches: messages are spread there */
     LEFT_HOSTS = 32,    /* some hosts: no bursts were possible with them */
+    LEFT_UPLINKS = LEFT_SITE | LEFT_TIME | LEFT_SPREAD,
 };
 
 struct bursts {

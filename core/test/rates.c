@@ -161,6 +161,31 @@ static void test_pcie (void)
     scene_close (&s);
 }
 
+/* A port that came up at one lane of four: its host need not be asked what it did
+ * before.
+ */
+static void test_port (void)
+{
+    const struct finding *f;
+    const struct fact *port;
+    struct verdict *v;
+    struct scene s;
+    uint32_t link;
+
+    scene_open (&s, 16);
+    link = pathset_end_link (s.ps, 3);
+    s.arc_bits[2 * link] = s.arc_bits[2 * link + 1] = 50 * GB;
+    s.port[3].bits = 50 * GB;
+    v = scene_judge (&s, scene_bursts (&s));
+    f = only_finding (v);
+    port = f ? fact_of (f, FACT_RATE_PORT) : NULL;
+    ok (f && f->level == VERDICT_FAIL && f->suspect[0] == link && port
+            && port->n[0] == 50 * GB && port->n[1] == 200 * GB,
+        "a port at a quarter of its link's rate is a FAIL, which says so");
+    verdict_destroy (v);
+    scene_close (&s);
+}
+
 enum row_link { ROW_NONE, ROW_HOST, ROW_UPLINK };
 
 /* What is planted at host 5 or at an uplink. */
@@ -539,6 +564,18 @@ static void test_left (void)
             && limit_of (v, FACT_RATE_HOSTS) && v->nfindings == 0,
         "what was left out, and why");
     verdict_destroy (v);
+    for (size_t i = 0; i < s.n; i++)
+        s.port[i].able.lanes = 4;
+    v = scene_judge (&s, scene_bursts (&s));
+    ok (limit_of (v, FACT_RATE_FILLED) != NULL,
+        "cables between switches that the job cannot fill");
+    verdict_destroy (v);
+    b = scene_bursts (&s);
+    b->left = LEFT_SPREAD;
+    v = scene_judge (&s, b);
+    ok (limit_of (v, FACT_RATE_SPREAD) && !limit_of (v, FACT_RATE_FILLED),
+        "... are not counted if they were to be left out");
+    verdict_destroy (v);
     b = scene_bursts (&s);
     for (size_t i = 0; i < b->nflows; i++)
         if (b->flow[i].a == 2 || b->flow[i].b == 2)
@@ -554,6 +591,7 @@ static void test_left (void)
 int main (void)
 {
     test_pcie ();
+    test_port ();
     test_rows ();
     test_half_of_kind ();
     test_kinds ();
