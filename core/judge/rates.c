@@ -904,7 +904,7 @@ static void load_switch (const struct rating *r, struct switch_load *load,
     const struct carry_link *c = &r->carry->link[link];
     bool loaded = false, is = false;
 
-    for (uint32_t way = 0; way < 2; way++) {
+    for (uint32_t way = 0; way < 2 && cables_of (r, link) == 1; way++) {
         double bits = r->full_bits[2 * link + way];
         double asked = fmin (c->asked[way], bits);
 
@@ -1069,7 +1069,8 @@ static int list_rates (struct rating *r, double (*flat)[2], struct error *err)
                 if (found->finding[i].link[0] == l
                     && found->finding[i].ways[0] >> way & 1)
                     asked = fmin (found->link[l].asked[way], bits);
-            if (c->rounds[way] == 0 || asked < CARRY_LOADED * bits)
+            if (c->rounds[way] == 0 || cables_of (r, l) > 1
+                || asked < CARRY_LOADED * bits)
                 continue;
             v->rate
                 = pool_grow (v->pool, v->rate, v->nrates, sizeof (*v->rate));

@@ -56,7 +56,8 @@
 
 /* Add findings, or to findings of the same links the facts of rates; limits; and the
  * list of rates, which has the arcs that were asked for CARRY_LOADED of what they
- * should be able to carry. ps: on the network of places where messages were spread. 0,
+ * should be able to carry, but no bundles: nobody knows what each of their cables
+ * carried. ps: on the network of places where messages were spread. 0,
  * or -1 with err: a path is broken.
  */
 int judge_rates (struct verdict *v, const struct pathset *ps,
