@@ -37,10 +37,10 @@ EmuSocket=$workdir/emu
 Timeout=$((20 * patience))
 END
 
-# check DIR: a check by all hosts
+# check DIR [OPTION...]: a check by all hosts
 check ()
 {
-    start_probes --nonce ab --output "$1"
+    start_probes --nonce ab --output "$@"
     finish_probes
 }
 
@@ -142,5 +142,13 @@ like "$(pmm report -f snapshot after/verdict.json)" \
     'limit: measured on service level 0: on 0, adaptive routing is on at [0-9]+ switches; no other level is free' \
     "... the report says why"
 doctors '^WARN .*no other level is free .* take a level, as 1, out of ar_sl_mask and hbf_sl_mask'
+
+echo Rates=all >>conf
+levels ffff
+check after --rates all
+is "$(jq -c '[.rates[].link] | unique | map(startswith("0002c9000")) | [length, all]' \
+    after/verdict.json)" '[8,true]' "rates are listed of the hosts' cables alone"
+like "$(jq -r '.limits[]' after/verdict.json)" \
+    'rates were measured of host links alone, as messages are spread' "... and why"
 
 done_testing
