@@ -44,6 +44,7 @@ struct metrics_link {
     double excess_ns;             /* NAN: not known */
     double bits[2], expected[2];  /* that it carries from its first end, and to
                                      it; 0: not known */
+    int64_t rated;                /* when that audit ended */
     int64_t suspects;             /* of the finding of this level */
 };
 
@@ -175,6 +176,7 @@ static int take_rates (struct metrics *m, struct error *err)
             continue;
         m->link[link].bits[row->way] = row->bits;
         m->link[link].expected[row->way] = row->expected;
+        m->link[link].rated = row->ended;
     }
     ledger_clear (&rows);
     return rc;
@@ -259,7 +261,7 @@ static void put_info (const struct metrics *m, uint32_t link, uint32_t port)
 }
 
 enum link_metric { LINK_STATUS, LINK_EXCESS, LINK_SUSPECTS, LINK_INFO,
-                   LINK_RATE, LINK_EXPECTED, LINK_METRICS };
+                   LINK_RATED, LINK_RATE, LINK_EXPECTED, LINK_METRICS };
 
 /* In both directions, as the cable's first port has them. */
 static void put_rates (const struct metrics *m, const char *name, uint32_t link,
@@ -293,6 +295,8 @@ static void write_link_metrics (const struct metrics *m,
         [LINK_INFO] = { "pmm_link_info",
                         "The cable that is plugged into this port, if it "
                         "is not OK." },
+        [LINK_RATED] = { "pmm_link_rate_timestamp_seconds",
+                         "When the audit ended that measured what it carried." },
         [LINK_RATE] = { "pmm_link_rate_bytes_per_second",
                         "What the cable carried, out of this port or into it, "
                         "in the newest audit that measured that." },
@@ -312,7 +316,8 @@ static void write_link_metrics (const struct metrics *m,
             || (metric != LINK_STATUS && x->level == VERDICT_OK)
             || (metric == LINK_EXCESS && (x->level == VERDICT_UNKNOWN
                                           || isnan (x->excess_ns)))
-            || (metric == LINK_SUSPECTS && x->suspects == 0))
+            || (metric == LINK_SUSPECTS && x->suspects == 0)
+            || (metric == LINK_RATED && x->rated == 0))
             continue;
         if (metric == LINK_INFO) {
             put_info (m, (uint32_t)i, port);
@@ -329,7 +334,8 @@ static void write_link_metrics (const struct metrics *m,
         else if (metric == LINK_EXCESS)
             fprintf (m->fp, "} %.4g\n", x->excess_ns / 1e9);
         else
-            fprintf (m->fp, "} %" PRId64 "\n", x->suspects);
+            fprintf (m->fp, "} %" PRId64 "\n",
+                     metric == LINK_RATED ? x->rated : x->suspects);
     }
 }
 

@@ -2,7 +2,9 @@
 /* Publish the state of each node.
  *
  * Notes. The newest audit that measured a node's cables counts, with the worst
- * finding at this node's host end. Findings elsewhere do not count.
+ * finding at this node's host end. Findings elsewhere do not count. What an older
+ * audit found a cable to carry holds until another one measures that: if it is
+ * worse, that audit is published.
  *
  * The snapshot shows how many ports a node should have. If it shows fewer than
  * before, the larger number stays published for CACHE_EXPECT_S: the previous
@@ -31,6 +33,10 @@ struct publication {
     size_t known;
     struct cache_node *node; /* [n] these, then others with their own names */
     size_t n;
+    struct {
+        uint64_t newest, rated; /* that measured it; that found that it carries
+                                   less */
+    } *audit;                /* [known] */
     uint32_t *at;            /* [link] of a host link the node; FABRIC_NONE */
     struct cache_port *port; /* [endpoint] */
     size_t nports;
@@ -56,6 +62,7 @@ static void start_publication (struct publication *w,
     for (size_t i = 0; i < f->nendpoints; i++)
         w->name[i] = node_of[i];
     w->n = w->known = text_unique (w->name, f->nendpoints);
+    w->audit = pool_alloc (w->pool, w->known, sizeof (*w->audit));
     for (size_t i = 0; i < w->n; i++) { /* keep_published_ports adds more */
         w->node = pool_grow (w->pool, w->node, i, sizeof (*w->node));
         w->node[i] = (struct cache_node){ .name = w->name[i] };
@@ -117,25 +124,30 @@ static uint32_t node_at_host_link (const struct publication *w, const char *id)
     return link == FABRIC_NONE ? FABRIC_NONE : w->at[link];
 }
 
-/* Set the level of a node if this is its newest audit and found nothing worse
- * at it.
+/* Set the level of a node if that is worse, and this is its newest audit; `rate`: or
+ * the one that counts for what it carries.
  */
 static void set_node_level (struct publication *w, uint32_t node,
-                            uint64_t audit, enum verdict_status level,
-                            const char *why)
+                            const struct ledger_result *r, bool rate,
+                            enum verdict_status level, const char *why)
 {
     struct cache_node *n = node == FABRIC_NONE ? NULL : &w->node[node];
+    uint64_t audit = (uint64_t)r->id;
 
-    if (n && n->audit == audit && level > n->level) {
+    if (n && level > n->level
+        && (w->audit[node].newest == audit
+            || (rate && w->audit[node].rated == audit))) {
         n->level = level;
         n->sentence = why;
+        n->audit = audit;
+        n->time = r->ended;
     }
 }
 
 /* If the suspects belong to several nodes, each of these is UNKNOWN. */
 static void set_finding_levels (struct publication *w, const struct finding *x,
                                 const struct ledger_suspect *v, size_t n,
-                                uint64_t audit)
+                                const struct ledger_result *r)
 {
     uint32_t first = n > 0 ? node_at_host_link (w, v->id) : FABRIC_NONE;
     enum verdict_status level = x->level;
@@ -145,22 +157,24 @@ static void set_finding_levels (struct publication *w, const struct finding *x,
         if (first == FABRIC_NONE || node_at_host_link (w, v[i].id) != first)
             level = VERDICT_UNKNOWN;
     for (size_t i = 0; i < n; i++)
-        set_node_level (w, node_at_host_link (w, v[i].id), audit, level, says);
+        set_node_level (w, node_at_host_link (w, v[i].id), r,
+                        finding_has_rate (x), level, says);
     free (text);
 }
 
-/* Set the levels of the nodes whose newest audit this is. */
+/* Set the levels of the nodes whose newest audit this is, or by rates. */
 static int take_audit (struct publication *w, struct ledger *ledger,
-                       uint64_t audit, struct error *err)
+                       int64_t audit, struct error *err)
 {
     static const char untold[] = "the audit could not tell";
     struct ledger_result r;
-    int rc = ledger_result (ledger, (int64_t)audit, w->f, true, &r, err);
+    int rc = ledger_result (ledger, audit, w->f, true, &r, err);
     bool none = r.status >= VERDICT_UNKNOWN && r.status != VERDICT_FAIL
                 && r.verdict->nfindings + r.open.n == 0;
 
     for (size_t k = 0; k < w->known && rc == 0; k++)
-        if (w->node[k].audit == audit) {
+        if (w->audit[k].newest == (uint64_t)audit) {
+            w->node[k].audit = w->audit[k].newest;
             w->node[k].time = r.ended;
             w->node[k].level = none ? VERDICT_UNKNOWN : VERDICT_OK;
             w->node[k].sentence = none ? untold : "no fault at its end";
@@ -169,31 +183,35 @@ static int take_audit (struct publication *w, struct ledger *ledger,
         const struct ledger_suspect *s = ledger_suspects (&r, i, &n);
 
         if (r.verdict->finding[i].kind == FINDING_HOST_END)
-            set_finding_levels (w, &r.verdict->finding[i], s, n, audit);
+            set_finding_levels (w, &r.verdict->finding[i], s, n, &r);
     }
     for (size_t i = 0; i < r.open.n && rc == 0; i++)
-        set_node_level (w, node_at_host_link (w, r.open.link[i].link), audit,
-                        VERDICT_UNKNOWN, untold);
+        set_node_level (w, node_at_host_link (w, r.open.link[i].link), &r,
+                        false, VERDICT_UNKNOWN, untold);
     ledger_result_clear (&r);
     return rc;
 }
 
-/* Audit by audit: the list is sorted by audit. */
+/* Audit by audit, the newest first: the list is sorted by audit. */
 static int take_audits (struct publication *w, struct ledger *ledger,
                         struct error *err)
 {
     struct ledger_rows rows;
-    int rc = ledger_list (ledger, LEDGER_NEWEST, 0, 0, &rows, err);
+    int rc = ledger_list (ledger, LEDGER_LINKS, 0, 0, &rows, err);
 
     for (size_t i = 0; i < rows.n; i++) {
-        uint32_t node = node_at_host_link (w, rows.link[i].link);
+        const struct ledger_link *row = &rows.link[i];
+        uint32_t node = node_at_host_link (w, row->link);
 
-        if (node != FABRIC_NONE)
-            w->node[node].audit = (uint64_t)rows.link[i].audit;
+        if (node == FABRIC_NONE)
+            continue;
+        w->audit[node].newest = (uint64_t)row->audit;
+        if (row->rate_expected_bits > 0)
+            w->audit[node].rated = (uint64_t)row->audit;
     }
-    for (size_t i = 0; i < rows.n && rc == 0; i++)
-        if (i == 0 || rows.link[i].audit != rows.link[i - 1].audit)
-            rc = take_audit (w, ledger, (uint64_t)rows.link[i].audit, err);
+    for (size_t i = rows.n; i-- > 0 && rc == 0;)
+        if (i + 1 == rows.n || rows.link[i].audit != rows.link[i + 1].audit)
+            rc = take_audit (w, ledger, rows.link[i].audit, err);
     ledger_clear (&rows);
     return rc;
 }
