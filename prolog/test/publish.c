@@ -41,8 +41,8 @@ static uint32_t link_of (uint32_t host)
     return f->port[f->endpoint[f->host[host].first].port].link;
 }
 
-/* An audit that is UNKNOWN for a limit, or a finding of these hosts, "13", or
- * did not judge these.
+/* An audit that is UNKNOWN for a limit, or a finding of these hosts, "13" ("r1":
+ * of what they carry), or did not judge these.
  */
 static int64_t record (bool limited, const char *found, const char *open)
 {
@@ -67,9 +67,16 @@ static int64_t record (bool limited, const char *found, const char *open)
         verdict_limit (v, VERDICT_UNKNOWN, fact_said ("it was not to be told"));
     if (*found) {
         verdict_add (v, VERDICT_FAIL, BASIS_BASELINE);
-        v->finding->excess_ns = 412;
-        v->finding->stderr_ns = 20;
-        v->finding->expected_ns = 131;
+        if (*found == 'r') {
+            v->finding->rate_bits = 8e9;
+            v->finding->rate_expected_bits = 16e9;
+            found++;
+        }
+        else {
+            v->finding->excess_ns = 412;
+            v->finding->stderr_ns = 20;
+            v->finding->expected_ns = 131;
+        }
         finding_add_fact (v, v->finding, fact_said ("it is slow"));
         v->status = VERDICT_FAIL;
     }
@@ -193,9 +200,9 @@ static void test_metrics (void)
     static const struct {
         const char *name, *label, *values;
     } tab[] = {
-        { "pmm_audits_total", "OK", "2" },
+        { "pmm_audits_total", "OK", "3" },
         { "pmm_audits_total", "UNKNOWN", "2" },
-        { "pmm_audits_total", "FAIL", "3" },
+        { "pmm_audits_total", "FAIL", "4" },
         { "pmm_audits_total", "none", "1" },
         { "pmm_audit_last_success_timestamp_seconds", "", "101" },
         { "pmm_coverage_ratio", "", "0" },
@@ -223,6 +230,7 @@ static void test_metrics (void)
         { "pmm_link_rate_bytes_per_second",
           "{guid=\"0x0002c90100000010\",port=\"1\"*,way=\"in\"}", "1e+09" },
         { "pmm_link_rate_expected_bytes_per_second", "", "2e+09 2e+09" },
+        { "pmm_link_rate_timestamp_seconds", "", "101" },
         { "pmm_port_state", "", "2" },
         { "pmm_port_state", "hca=\"h0004 mlx5_0\"", "2" },
     };
@@ -245,8 +253,8 @@ static void test_metrics (void)
         if (i < 2)
             ledger_done (ledger, 101, id, &err);
     }
-    ok (enter_pcie (0, 6, 8) == 0 && enter_pcie (0, 7, 16) == 0
-            && enter_pcie (1, 6, 16) == 0 && enter_pcie (1, 7, 8) == 0,
+    ok (enter_pcie (0, 8, 8) == 0 && enter_pcie (0, 9, 16) == 0
+            && enter_pcie (1, 8, 16) == 0 && enter_pcie (1, 9, 8) == 0,
         "an adapter lost lanes, another one has them again");
     ok (ledger_give_up (ledger, 100, 0, "ended", &err) == 0,
         "no audit is open");
@@ -256,7 +264,7 @@ static void test_metrics (void)
                   (char[LEDGER_NONCE_BYTES]){ 0 }, &err);
     ok (ledger_give_up (ledger, 100, 0, "ended", &err) == 1
             && ledger_prune (ledger, 0, 2, &done, &err) == 0
-            && done.audits == 6,
+            && done.audits == 8,
         "old audits are deleted: %s", err.text);
     service.fabric->node[leaf].desc = (char *)("a \"\\}\n# 1");
     service.fabric->node[leaf].spread.hashed = 1;
@@ -369,6 +377,9 @@ int main (int argc, char **argv)
         { "... of one host", true, "", "3", "OK OK UNKNOWN OK", "0 0 3 0", "" },
         { "one did not matter to the whole", false, "", "3",
           "OK OK UNKNOWN OK", "0 0 3 0", "" },
+        { "one carries less", false, "r1", "", "FAIL OK OK OK", "2 0 0 0", "" },
+        { "... which the next audit does not judge", false, "", "3",
+          "FAIL OK UNKNOWN OK", "2 0 3 0", "" },
         { "one FAILs, and one was not judged", true, "1", "2",
           "FAIL UNKNOWN OK OK", "2 3 0 0", "4.12e-07" },
         { "one FAILs", false, "4", "", "OK OK OK FAIL", "0 0 0 2",
