@@ -85,7 +85,7 @@ fires () {
     query "ALERTS{alertname=\"$1\",alertstate=\"firing\"}" |
         jq -e '.data.result | length > 0' >/dev/null
 }
-for alert in PmmServiceFails PmmSnapshotOld PmmPolicyBlocked PmmNoAudit; do
+for alert in PmmLinkRate PmmServiceFails PmmSnapshotOld PmmPolicyBlocked PmmNoAudit; do
     within 20 fires $alert
     ok $? "$alert fires"
 done
