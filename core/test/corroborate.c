@@ -108,6 +108,42 @@ static void test_one (void)
     }
 }
 
+/* What carries less: lost lanes or errors make it as grave as the share says. */
+static void test_rates (void)
+{
+    static const struct {
+        const char *what;
+        double share;
+        enum verdict_status level;
+        struct sign sign;
+        enum verdict_status then;
+    } rows[] = {
+        { "lost lanes make three fifths a FAIL", .6, VERDICT_WARN,
+          { B, SIGN_WIDTH }, VERDICT_FAIL },
+        { "... and errors that are counted", .6, VERDICT_WARN,
+          { B, SIGN_COUNTER }, VERDICT_FAIL },
+        { "... and what was not known", .6, VERDICT_UNKNOWN, { B, SIGN_SPEED },
+          VERDICT_FAIL },
+        { "four fifths are a WARN", .8, VERDICT_UNKNOWN, { B, SIGN_WIDTH },
+          VERDICT_WARN },
+        { "who waited says nothing of it", .6, VERDICT_WARN, { B, SIGN_WAIT },
+          VERDICT_WARN },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (*rows); i++) {
+        struct verdict *v = add (verdict_create (), rows[i].level,
+                                 FINDING_SWITCH_LINK, BASIS_RATE, NAN, NAN);
+
+        v->finding->rate_bits = rows[i].share * 1e11;
+        v->finding->rate_expected_bits = 1e11;
+        corroborate (v, &rows[i].sign, 1, NULL);
+        ok (v->finding->level == rows[i].then
+                && v->finding->basis == BASIS_RATE,
+            "%s: %s", rows[i].what, verdict_status_name (v->finding->level));
+        verdict_destroy (v);
+    }
+}
+
 static void test_order (void)
 {
     const struct sign sign = { 20, SIGN_WAIT };
@@ -135,6 +171,7 @@ static void test_order (void)
 int main (void)
 {
     test_one ();
+    test_rates ();
     test_order ();
     return done_testing ();
 }
