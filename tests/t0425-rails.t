@@ -3,7 +3,8 @@
 #
 # Nodes of eight rails, rail i of each at leaf i of its unit, over pmm-emu: 4, 16
 # and in the long run 64 of them, and a node alone. Slow rails are named as their nodes name
-# them, and it is said if they are all the same one.
+# them, and it is said if they are all the same one. Bursts fill one rail of a slot
+# at once.
 
 # shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -74,5 +75,25 @@ for way in +1000 +1000:+0 +0:+1000; do
 $([[ $way == *:* ]] && echo '[45]' || echo '(99|100)')" \
         "a cable slow by $way" || diag "$(<stderr)"
 done
+
+# Adapters in one slot
+emu_down
+pmm fabric generate fat-tree --ports 8 --levels 2 --rails 4 -o fabric
+emu_up fabric
+sed -i /^Baseline/d conf
+echo Rates=all >>conf
+hosts=(h0001 h0002 h0003)
+# at_once NODE: the most of its rails that are in a round's bursts
+at_once ()
+{
+    run --rates all
+    head -n 1 stdout | jq --arg node "$1:" '[.bursts.flows[] | select(.a != .b)
+        | {round, rail: (.a, .b)} | select(.rail | startswith($node))] | unique
+        | [group_by(.round)[] | length] | max'
+}
+is "$(at_once h0002)" 4 "bursts fill all rails at once" || diag "$(<stderr)"
+emu pcie h0002 together
+is "$(at_once h0002)" 1 "... but one of a node whose rails are in one slot" \
+    || diag "$(<stderr)"
 
 done_testing

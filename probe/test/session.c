@@ -584,6 +584,7 @@ static const struct {
     { "pcie", "h0001", "errors=7", true },
     { "pcie", "h0001", "errors=-1", false },
     { "pcie", "h0001", "none", true },
+    { "pcie", "h0001", "together", true },
     { "pcie", "h0099", "none", false },
     { "order", "h0001", "0.75", true },
     { "order", "h0001", "no:0.75", true },

@@ -115,6 +115,10 @@ static int change_pcie (struct adapter *a, const char *what, struct error *err)
         a->hidden = true;
         return 0;
     }
+    if (!strcmp (what, "together")) {
+        a->together = true;
+        return 0;
+    }
     if (!strncmp (what, "errors=", 7)) {
         if (text_double (what + 7, 0, ERRORS_MAX, &a->errors) < 0)
             return error_input (err, "pcie: '%.80s' is no number from 0 to %d",
@@ -134,9 +138,9 @@ static int change_pcie (struct adapter *a, const char *what, struct error *err)
     }
     if (!parse_pcie_link (what, a))
         return error_input (err,
-                            "pcie: '%.80s' is not none, rate=GBPS, errors=N or "
-                            "NOW[/ABLE[/SLOT]], each like 16x8 and NOW "
-                            "the lowest",
+                            "pcie: '%.80s' is not none, together, rate=GBPS, "
+                            "errors=N or NOW[/ABLE[/SLOT]], each like 16x8 "
+                            "and NOW the lowest",
                             what);
     return 0;
 }

@@ -22,6 +22,7 @@ struct adapter {
     bool planted;                     /* a command changed something */
     struct pcie_rate now, able, slot; /* as it runs; at most, of its two ends */
     bool hidden;                      /* the kernel shows nothing of PCIe */
+    bool together;                    /* in the slot of its host's first one */
     double limit[2]; /* planted without that, bits per second; 0: none */
     double relaxed,
         strict;    /* the share of its port's rate that it receives, with

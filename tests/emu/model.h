@@ -74,6 +74,8 @@ int model_read_latency (struct emu_model *m, FILE *fp, const char *name,
  *                               sending and receiving
  *     pcie HOST errors=N        PCIe corrects so many in each GB of a port
  *     pcie HOST none            the kernel shows no PCIe
+ *     pcie HOST together        ... shows the adapters in one slot, which limits
+ *                               them no more than their own do
  *     order HOST RELAXED[:STRICT]
  *                               bulk data arrives at this share of the port's
  *                               rate with relaxed ordering, and without; "no:"

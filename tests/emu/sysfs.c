@@ -150,14 +150,14 @@ static int write_pcie (const char *dir, unsigned int number,
                        const struct adapter *a, double bytes, struct error *err)
 {
     double errors = floor (a->errors * bytes / 1e9);
+    unsigned int at = a->together ? 1 : number + 1;
     char slot[PATH_MAX], device[PATH_MAX], link[PATH_MAX], to[64];
 
     if (a->hidden)
         return 0;
-    snprintf (to, sizeof (to), "../../pci/0000:00:%02x.0/0000:%02x:00.0",
-              number + 1, number + 0x10);
-    if (snprintf (slot, sizeof (slot), "%s/../pci/0000:00:%02x.0", dir,
-                  number + 1)
+    snprintf (to, sizeof (to), "../../pci/0000:00:%02x.0/0000:%02x:00.0", at,
+              number + 0x10);
+    if (snprintf (slot, sizeof (slot), "%s/../pci/0000:00:%02x.0", dir, at)
             >= (int)sizeof (slot)
         || snprintf (device, sizeof (device), "%s/0000:%02x:00.0", slot,
                      number + 0x10)
