@@ -668,23 +668,31 @@ static enum crowd_says ask_crowds (const struct rating *r, struct low_link *low,
     return all;
 }
 
+/* Whether all of n suspects are, sorted: hosts come first. */
+static bool are_host_ends (const struct low_link *low, size_t n)
+{
+    return low[n - 1].port != NULL;
+}
+
+/* All suspects must fail, and be known to be without others' traffic. */
 static enum verdict_status level_of (const struct rating *r,
-                                     const struct low_link *low, bool alone,
+                                     const struct low_link *low, size_t n,
                                      bool slow)
 {
     bool says = low->pcie || low->below;
-    enum verdict_status level = low->fails || (says && low->share < RATES_FAIL)
-                                    ? VERDICT_FAIL
-                                    : VERDICT_WARN;
+    bool fails = true, counted = true;
 
-    if (low->port && alone) {
-        /* nobody counted others' traffic, and nothing of the host shows it */
-        if (!says && !low->loop_slow
-            && (!low->port->p || isnan (low->port->p->others_bits)))
-            level = VERDICT_WARN;
-        return level;
+    if (!are_host_ends (low, n))
+        return slow || is_no_traffic (r, low) ? VERDICT_WARN : VERDICT_UNKNOWN;
+    for (size_t i = 0; i < n; i++) {
+        fails &= low[i].fails;
+        counted &= low[i].port->p && !isnan (low[i].port->p->others_bits);
     }
-    return slow || is_no_traffic (r, low) ? VERDICT_WARN : VERDICT_UNKNOWN;
+    /* nobody counted others' traffic, and nothing of the host shows it */
+    if (!says && !low->loop_slow && !counted)
+        return VERDICT_WARN;
+    return fails || (says && low->share < RATES_FAIL) ? VERDICT_FAIL
+                                                      : VERDICT_WARN;
 }
 
 /* What a crowd had, by which the link can carry least. */
@@ -860,11 +868,11 @@ static void judge_low_links (struct rating *r, const struct carry_finding *c,
         }
     f = find_same_cause (r, link, n);
     if (count) {
-        r->rivals += !f && !(low[0].port && n == 1) && says == CROWD_NOTHING;
+        r->rivals += !f && !are_host_ends (low, n) && says == CROWD_NOTHING;
         r->traffic |= says == CROWD_OTHERS;
         goto done;
     }
-    level = level_of (r, &low[0], n == 1, says == CROWD_SLOW);
+    level = level_of (r, low, n, says == CROWD_SLOW);
     if (!f && level == VERDICT_UNKNOWN
         && (low[0].share >= RATES_FAIL || !is_quiet (r))) {
         note_untold (r, c);

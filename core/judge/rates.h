@@ -23,7 +23,8 @@
  *   FAIL     below 75 %, and it is in the baseline, or its port or PCIe says that
  *            it runs below what both ends are able to. A host end whose port did
  *            not count others' traffic needs, for that, a loopback as low, or
- *            what port or PCIe say
+ *            what port or PCIe say. If it is one of several host ends, this holds of
+ *            all of them
  *   nothing  (a limit counts them) if the port counted others' traffic of half of
  *            what lacks, or the judge's options name the link as busy
  *   UNKNOWN  a switch link, as others' flows that never pause look the same. A crowd

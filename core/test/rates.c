@@ -186,6 +186,51 @@ static void test_port (void)
     scene_close (&s);
 }
 
+/* Two hosts at one leaf, which both may be it: rates before and others' traffic are
+ * asked of both.
+ */
+static void test_two (void)
+{
+    static const struct {
+        bool base;
+        double others;
+        enum verdict_status level;
+    } tab[] = {
+        { false, 0, VERDICT_WARN },
+        { true, 0, VERDICT_FAIL },
+        { true, NAN, VERDICT_WARN },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (*tab); i++) {
+        const struct burst_way way = { 5, 0, 99 * GB, 98 * GB };
+        struct bursts *b = bursts_create ();
+        const struct finding *f;
+        struct verdict *v;
+        struct scene s;
+
+        scene_open (&s, 0);
+        if (tab[i].base)
+            scene_baseline (&s);
+        s.port[1].others_bits = tab[i].others;
+        bursts_add_flow (b, &(struct burst_flow){ 0, 1, 0, { way, way } });
+        for (uint32_t k = 0; k < 2; k++) {
+            const struct burst_way own = { 2, 0, 197 * GB, 197 * GB };
+
+            bursts_add_flow (b, &(struct burst_flow){ k, k, 1, { own } });
+            bursts_add_port (b, &s.port[k]);
+        }
+        v = scene_judge (&s, b);
+        f = only_finding (v);
+        ok (f && f->level == tab[i].level && f->nsuspects == 2
+                && f->nnodes == 2,
+            "one of two host ends, %s baseline, others' traffic %g: %s",
+            tab[i].base ? "with a" : "no", tab[i].others,
+            verdict_status_name (tab[i].level));
+        verdict_destroy (v);
+        scene_close (&s);
+    }
+}
+
 enum row_link { ROW_NONE, ROW_HOST, ROW_UPLINK };
 
 /* What is planted at host 5 or at an uplink. */
@@ -592,6 +637,7 @@ int main (void)
 {
     test_pcie ();
     test_port ();
+    test_two ();
     test_rows ();
     test_half_of_kind ();
     test_kinds ();
