@@ -105,7 +105,7 @@ most="
     report 3245
     report/page 952
     spank 1723
-    util 6022
+    util 6100
     verb 1057
 "
 is "$(find $rooms -mindepth 1 \( -name '*.c' -o -name '*.h' \) ! -path '*/test/*' \

@@ -11,6 +11,7 @@
 enum {
     PIECE = 1 << 16, /* bytes */
     STRING_MAX = 255,
+    KEY_MAX = 32,        /* of items */
     FILE_VERSION = 1,    /* of all kinds of files, but */
     SAMPLES_VERSION = 2, /* of samples: loopbacks, and data about the nodes */
 };
@@ -24,22 +25,125 @@ struct json_source {
     FILE *fp;
     size_t left, total; /* total 0: not known */
     bool too_long;
+
+    const struct json_items *items; /* NULL: none */
+    size_t nitems;
+    bool bad; /* take failed, or there is no item where one must be */
+    struct error why;
+    /* where the text around items is */
+    unsigned int depth;
+    bool string, escaped;
+    char last[KEY_MAX]; /* the string before, if it is not longer */
+    size_t length;
 };
 
+static int next_char (struct json_source *src)
+{
+    int c;
+
+    src->too_long = src->left == 0;
+    if (src->too_long || (c = getc_unlocked (src->fp)) == EOF)
+        return EOF;
+    if (src->left-- % PIECE == 0)
+        terminal_work ("reading bytes", (size_t)ftell (src->fp), src->total);
+    return c;
+}
+
+/* The next one that is no space is not consumed. */
+static int peek_char (struct json_source *src)
+{
+    int c;
+
+    do
+        c = next_char (src);
+    while (c == ' ' || c == '\t' || c == '\r' || c == '\n');
+    src->left += c != EOF;
+    return ungetc (c, src->fp);
+}
+
 /* One byte at a time, so that nothing after the object is consumed. */
+static size_t next_item_byte (void *buffer, size_t size, void *arg)
+{
+    int c = next_char (arg);
+
+    (void)size;
+    *(char *)buffer = (char)c;
+    return c != EOF;
+}
+
+/* Whether the list of items begins with this byte of the text around it. */
+static bool is_items_begin (struct json_source *src, int c)
+{
+    const struct json_items *of = src->items;
+
+    if (src->string) {
+        if (c == '"' && !src->escaped)
+            src->string = false;
+        else if (src->length < KEY_MAX)
+            src->last[src->length++] = (char)c;
+        src->escaped = c == '\\' && !src->escaped;
+        return false;
+    }
+    src->depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+    if (c == '"') {
+        src->string = true;
+        src->length = 0;
+    }
+    return c == '[' && src->depth == 2 && src->length == strlen (of->key)
+           && !memcmp (src->last, of->key, src->length);
+}
+
+static void take_item (struct json_source *src, const json_t *item)
+{
+    const struct json_items *of = src->items;
+    char where[64];
+
+    snprintf (where, sizeof (where), "%s[%zu]", of->key, src->nitems);
+    if (!src->bad && src->nitems++ == of->max) {
+        error_input (&src->why, "%s: not an array of at most %zu elements",
+                     of->key, of->max);
+        src->bad = true;
+    }
+    else if (!src->bad)
+        src->bad = of->take (of->arg, item, where, &src->why) < 0;
+}
+
+/* Take the items, up to the end of their list, which remains. -1: text that is no
+ * list.
+ */
+static int take_items (struct json_source *src)
+{
+    while (peek_char (src) != ']') {
+        json_error_t jerr;
+        json_t *item = NULL;
+
+        if (src->nitems == 0 || next_char (src) == ',') {
+            peek_char (src);
+            item = json_load_callback (
+                next_item_byte, src,
+                JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &jerr);
+        }
+        if (!item) {
+            error_input (&src->why, "%s[%zu]: not an object", src->items->key,
+                         src->nitems);
+            src->bad = true;
+            return -1;
+        }
+        take_item (src, item);
+        json_decref (item);
+    }
+    return 0;
+}
+
 static size_t next_byte (void *buffer, size_t size, void *arg)
 {
     struct json_source *src = arg;
-    int c;
 
-    (void)size;
-    src->too_long = src->left == 0;
-    if (src->too_long || (c = getc (src->fp)) == EOF)
+    if (next_item_byte (buffer, size, src) == 0)
         return 0;
-    if (src->left-- % PIECE == 0)
-        terminal_work ("reading bytes", (size_t)ftell (src->fp), src->total);
-    *(char *)buffer = (char)c;
-    return 1;
+    /* the byte is '[', and the next one is that of its end */
+    return !src->items || !is_items_begin (src, *(char *)buffer)
+           || take_items (src) == 0;
 }
 
 static int check_kind (const json_t *json, const char *kind,
@@ -62,21 +166,27 @@ static int check_kind (const json_t *json, const char *kind,
     return 0;
 }
 
-json_t *json_read (FILE *fp, const char *name, const char *kind,
-                   size_t max_bytes, struct error *err)
+json_t *json_read_items (FILE *fp, const char *name, const char *kind,
+                         size_t max_bytes, const struct json_items *items,
+                         struct error *err)
 {
     struct stat st;
     struct json_source src = {
-        .fp = fp, .left = max_bytes,
+        .fp = fp, .left = max_bytes, .items = items,
         .total = fstat (fileno (fp), &st) == 0 ? (size_t)st.st_size : 0,
     };
     json_error_t jerr;
     json_t *json = json_load_callback (
         next_byte, &src, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK,
         &jerr);
+    const json_t *list;
     int c = ' ';
 
     terminal_work ("checking the file", 0, 0);
+    /* a key may be written in other ways */
+    list = items ? json_object_get (json, items->key) : NULL;
+    for (size_t i = 0; i < json_array_size (list); i++)
+        take_item (&src, json_array_get (list, i));
     if (json)
         while (c == ' ' || c == '\t' || c == '\r')
             c = getc (fp);
@@ -84,16 +194,26 @@ json_t *json_read (FILE *fp, const char *name, const char *kind,
         error_input (err, "%s: larger than %zu bytes", name, max_bytes);
     else if (!json && ferror (fp))
         error_errno (err, "%s: cannot read", name);
-    else if (!json)
+    else if (!json && !src.bad)
         error_input (err, "%s:%d: %s", name, jerr.line, jerr.text);
-    else if (c != '\n' && c != EOF)
+    else if (json && c != '\n' && c != EOF)
         error_input (err, "%s: text after the object, on its last line", name);
-    else if (check_kind (json, kind, err) < 0)
+    else if (json && check_kind (json, kind, err) < 0)
         error_prefix (err, "%s", name);
+    else if (src.bad) {
+        *err = src.why;
+        error_prefix (err, "%s", name);
+    }
     else
         return json;
     json_decref (json);
     return NULL;
+}
+
+json_t *json_read (FILE *fp, const char *name, const char *kind,
+                   size_t max_bytes, struct error *err)
+{
+    return json_read_items (fp, name, kind, max_bytes, NULL, err);
 }
 
 json_t *json_file (const char *kind, const char *fabric)

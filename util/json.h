@@ -22,6 +22,22 @@
 json_t *json_read (FILE *fp, const char *name, const char *kind,
                    size_t max_bytes, struct error *err);
 
+/* The same of a long list: the objects of the array `key` of that object are given
+ * to a function one by one, and not kept: the array of the result is empty. If it
+ * returns -1, it gets no more, and its error is the result's, unless the file is bad
+ * as a whole. `where` is "key[i]".
+ */
+struct json_items {
+    const char *key;
+    size_t max;
+    int (*take) (void *arg, const json_t *item, const char *where,
+                 struct error *err);
+    void *arg;
+};
+json_t *json_read_items (FILE *fp, const char *name, const char *kind,
+                         size_t max_bytes, const struct json_items *items,
+                         struct error *err);
+
 /* A new object with kind, version and fabric (omitted if NULL). NULL with errno
  * ENOMEM.
  */

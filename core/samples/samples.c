@@ -12,6 +12,7 @@
 #include "core/linear/stats.h"
 #include "util/alloc.h"
 #include "util/json.h"
+#include "util/pool.h"
 #include "util/text.h"
 
 enum {
@@ -497,7 +498,8 @@ int samples_write (const struct samples *s, const struct pathset *ps,
 
 struct reader {
     struct samples *samples;
-    const char **name; /* of endpoints, borrowed from the JSON */
+    struct pool *pool; /* of names */
+    const char **name; /* of endpoints */
     size_t n;
     struct error *err;
 };
@@ -535,7 +537,7 @@ static int read_samples_fields (struct reader *r, const struct samples_field *f,
                                 f->key, (size_t)f->max - 1);
         if (f->type == END) {
             r->name = xgrow (r->name, r->n, sizeof (*r->name));
-            r->name[r->n] = s;
+            r->name[r->n] = pool_strdup (r->pool, s);
             n = r->n++;
         }
         if (f->type == TEXT)
@@ -733,6 +735,16 @@ static const struct {
     [BURST_PORTS] = { "bursts", "ports", PORTS_MAX, false },
 };
 
+static int take_sample (void *arg, const json_t *item, const char *where,
+                        struct error *err)
+{
+    struct reader *r = arg;
+
+    r->err = err;
+    return read_item (r, PROBES, item, where);
+}
+
+/* All but the probes, which were taken before. */
 static int read_lists (struct reader *r, const json_t *json)
 {
     struct samples *s = r->samples;
@@ -902,19 +914,22 @@ struct samples *samples_read (FILE *fp, const char *name,
                               pathset_resolve_f resolve, void *arg,
                               struct pathset **ps, struct error *err)
 {
-    json_t *json = json_read (fp, name, "samples", FILE_MAX, err);
-    struct reader r = { .err = err };
+    struct reader r = { .samples = samples_create (), .pool = pool_create () };
+    const struct json_items probes = { lists[PROBES].key, lists[PROBES].max,
+                                       take_sample, &r };
+    json_t *json
+        = json_read_items (fp, name, "samples", FILE_MAX, &probes, err);
 
-    if (!json)
-        return NULL;
-    r.samples = samples_create ();
-    if (read_samples_head (&r, json, fabric_hash) < 0
+    r.err = err;
+    if (!json || read_samples_head (&r, json, fabric_hash) < 0
         || read_lists (&r, json) < 0
         || resolve_names (&r, resolve, arg, ps) < 0) {
-        error_prefix (err, "%s", name);
+        if (json)
+            error_prefix (err, "%s", name);
         samples_destroy (r.samples);
         r.samples = NULL;
     }
+    pool_destroy (r.pool);
     free (r.name);
     json_decref (json);
     return r.samples;

@@ -56,6 +56,74 @@ static void test_read (void)
     }
 }
 
+struct taken {
+    size_t n;
+    int sum;
+};
+
+static int take_number (void *arg, const json_t *item, const char *where,
+                        struct error *err)
+{
+    struct taken *t = arg;
+    int n = (int)json_integer_value (json_object_get (item, "n"));
+
+    t->n++;
+    t->sum += n;
+    return n > 0 ? 0 : error_input (err, "%s.n is none", where);
+}
+
+/* Items come one by one, wherever their list is, and are not kept; other lists of
+ * that name are.
+ */
+static void test_items (void)
+{
+    static const struct {
+        const char *in;
+        const char *error; /* NULL: good, with so many items */
+        size_t n;
+        int sum;
+    } tab[] = {
+        { HEAD ",\"i\":[]}", NULL, 0, 0 },
+        { HEAD "}", NULL, 0, 0 },
+        { HEAD ",\"i\" : [ {\"n\":1},\n{\"n\":2} ] ,\"x\":[{\"n\":8}]}", NULL, 2, 3 },
+        { "{\"i\":[{\"n\":1,\"i\":[{\"n\":2}]}],\"kind\":\"plan\",\"version\":1}", NULL,
+          1, 1 },
+        { HEAD ",\"x\":{\"i\":[{\"n\":1}]},\"y\":\"i\",\"z\":[{\"n\":4}]}", NULL, 0,
+          0 },
+        { HEAD ",\"\\u0069\":[{\"n\":1},{\"n\":2}]}", NULL, 2, 3 },
+        { HEAD ",\"\\\"\":1,\"i\":[{\"n\":1}]}", NULL, 1, 1 },
+        { HEAD ",\"i\":[{\"n\":1},{\"n\":0},{\"n\":1}]}", "f: i[1].n is none", 2, 1 },
+        { HEAD ",\"i\":[{\"n\":1},{\"n\":1},{\"n\":1},{\"n\":1}]}", "i: not an array of at most 3",
+          3, 3 },
+        { HEAD ",\"i\":[{\"n\":1},]}", "f: i[1]: not an object", 1, 1 },
+        { HEAD ",\"i\":[{\"n\":1}{\"n\":1}]}", "f: i[1]: not an object", 1, 1 },
+        { HEAD ",\"i\":[,{\"n\":1}]}", "f: i[0]: not an object", 0, 0 },
+        { HEAD ",\"i\":[3]}", "f: i[0]: not an object", 0, 0 },
+        { HEAD ",\"i\":[{\"n\":1", "f: i[0]: not an object", 0, 0 },
+        { HEAD ",\"i\":[{\"n\":1,\"n\":2}]}", "f: i[0]: not an object", 0, 0 },
+        { HEAD ",\"i\":[{\"n\":1}],\"i\":[]}", "duplicate", 1, 1 },
+        { HEAD ",\"i\":[{\"n\":1}]} more", "after the object", 1, 1 },
+        { "{\"kind\":\"x\",\"i\":[{\"n\":0}]}", "this is a x", 1, 0 },
+        { HEAD ",\"i\":[{\"n\":1},{\"n\":1},                                       "
+               "                ]}", "larger than 99 bytes", 2, 2 },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        FILE *fp = fmemopen ((char *)tab[i].in, strlen (tab[i].in), "r");
+        struct error err = { .text = "" };
+        struct taken t = { 0 };
+        const struct json_items items = { "i", 3, take_number, &t };
+        json_t *json = json_read_items (fp, "f", "plan", 99, &items, &err);
+
+        ok ((tab[i].error ? !json && strstr (err.text, tab[i].error)
+                          : json != NULL)
+                && t.n == tab[i].n && t.sum == tab[i].sum,
+            "items, row %zu: %s", i, err.text);
+        json_decref (json);
+        fclose (fp);
+    }
+}
+
 static void test_behind (void)
 {
     static char in[] = HEAD "}\npmm-result 1\n";
@@ -188,6 +256,7 @@ static void test_get (void)
 int main (void)
 {
     test_read ();
+    test_items ();
     test_behind ();
     test_deep ();
     test_write ();
