@@ -102,9 +102,9 @@ static void set_finding (struct comment *c, const struct finding *x,
     c->found = true;
     c->kind = x->kind;
     c->excess_ns = x->excess_ns;
+    c->loses = x->basis == BASIS_LOSS;
     c->delays = x->basis == BASIS_SLOW;
-    c->carries = x->basis == BASIS_RATE;
-    if (c->carries)
+    if (x->basis == BASIS_RATE)
         c->excess_ns = NAN;
     if (finding_has_rate (x)) {
         c->rate_bits = x->rate_bits;
@@ -186,12 +186,10 @@ static void add_facts (const struct comment *c, char *buf, size_t size)
         else if (facts[i].type != EXCESS && *at
                  && (audit || facts[i].type != NAME))
             p += snprintf (p, end - p, "%s%s%s", between, key, at);
-        else if (facts[i].type == EXCESS && isnan (c->excess_ns) && c->carries)
-            continue;
-        else if (facts[i].type == EXCESS && isnan (c->excess_ns))
+        else if (facts[i].type == EXCESS && (c->loses || c->delays))
             p += snprintf (p, end - p, "%s%s%s", between, key,
                            c->delays ? delays : loses);
-        else if (facts[i].type == EXCESS)
+        else if (facts[i].type == EXCESS && !isnan (c->excess_ns))
             p += snprintf (p, end - p, "%s%s%+.0f", between, key,
                            c->excess_ns);
     }
@@ -276,7 +274,6 @@ static bool parse_comment_rate (struct comment *c, const char *value)
     if (!of || text_double (text, 0, GBPS_MAX, &bits) < 0
         || text_double (of + 1, 0, GBPS_MAX, &expected) < 0)
         return false;
-    c->carries = isnan (c->excess_ns) && !c->delays;
     c->rate_bits = bits * 1e9;
     c->rate_expected_bits = expected * 1e9;
     return true;
@@ -304,8 +301,9 @@ static bool set_fact (struct comment *c, const char *word)
         c->kind = (enum finding_kind)(k < KINDS ? k : 0);
         return k < KINDS;
     case EXCESS:
+        c->loses = !strcmp (value, loses);
         c->delays = !strcmp (value, delays);
-        return c->delays || !strcmp (value, loses)
+        return c->loses || c->delays
                || text_double (value + (*value == '+'), -EXCESS_MAX_NS,
                                EXCESS_MAX_NS, &c->excess_ns)
                       == 0;

@@ -13,9 +13,10 @@
  * for people. Programs read the facts in brackets at the end. Those from worst=
  * on are of the worst finding, if there is any: both ends and the id of its
  * likeliest suspect, how many others explain it as well (or=), the node whose
- * host end it is (node=), the excess, or "loses" or "delays" messages, and what
- * it carries of what was expected, in Gb/s (rate=98/197). If the cause is a switch (kind=switch or kind=route), worst= names it and there
- * is no to=. A check has neither links=, rounds=, worst= nor to=. Names are the
+ * host end it is (node=), the excess, if it is known, or "loses" or "delays"
+ * messages, and what it carries of what was expected, in Gb/s (rate=98/197). If the
+ * cause is a switch (kind=switch or kind=route), worst= names it and there is no
+ * to=. A check has neither links=, rounds=, worst= nor to=. Names are the
  * fabric's; a byte that is not allowed in a name here, such as the space in
  * "leaf 3", becomes '_'.
  *
@@ -62,9 +63,7 @@ struct comment {
     char link[COMMENT_NAME_MAX]; /* id */
     char node[COMMENT_NAME_MAX];
     double excess_ns;            /* NAN: none */
-    bool delays;                 /* no excess: it delays messages, rather than
-                                    loses them */
-    bool carries;     /* likewise: it carries less than expected */
+    bool loses, delays;          /* messages, without an excess */
     double rate_bits, rate_expected_bits; /* NAN: none */
 
     char text[COMMENT_TEXT_MAX]; /* for people; of a check with its facts */

@@ -103,6 +103,11 @@ static void test_audits (void)
         "one link, or one direction of another");
 
     x.excess_ns = NAN;
+    x.basis = BASIS_TRAFFIC;
+    comment_of_audit (&c, 59, &v, f);
+    comment_format (&c, entry);
+    ok (survives (&c) && !strstr (entry, "excess="), "others' traffic: %s", entry);
+    x.basis = BASIS_LOSS;
     v.status = VERDICT_WARN;
     comment_of_audit (&c, 59, &v, f);
     comment_format (&c, entry);
