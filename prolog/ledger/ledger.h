@@ -401,7 +401,6 @@ enum ledger_kind {
     LEDGER_REBASES,      /* all */
     LEDGER_SIGNS,        /* of audit `from` and newer ones, oldest first */
     LEDGER_SAID,         /* messages in the log that still hold, by node */
-    LEDGER_COMMENTS,     /* the newest `from`, newest first */
     LEDGER_COMMENTS_DUE, /* the oldest `to` that are due at the time `from`, or
                        by a time more than LEDGER_RETRY_MAX_S ahead: then the
                        clock was ahead when they were put off */

@@ -29,9 +29,6 @@ enum { FAULT_MAX_AGE_S = 7 * 86400 };
     "SELECT s.audit, l.text AS link, h.text AS host, s.kind, s.time"          \
     " FROM sign s JOIN name l ON l.id = s.link"                               \
     " LEFT JOIN name h ON h.id = s.host "
-#define COMMENT_COLUMNS                                                       \
-    "SELECT id, after, job, submitted, text, queued, tries, due, done, error" \
-    " FROM comment "
 #define SUSPECTS                                                              \
     "(SELECT count(*) FROM suspect k WHERE k.audit = f.audit"                 \
     " AND k.finding = f.seq AND k.role <> 'switch')"
@@ -117,11 +114,9 @@ static const struct {
       SIGN_COLUMNS "WHERE s.audit >= ? ORDER BY s.audit, s.link, s.kind" },
     [LEDGER_SAID] = { &said,
       "SELECT node, words FROM said ORDER BY node, words" },
-    [LEDGER_COMMENTS] = { &comments,
-      COMMENT_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?" },
     [LEDGER_COMMENTS_DUE] = { &comments,
-      COMMENT_COLUMNS
-      "WHERE id > 0 AND done IS NULL AND due NOT BETWEEN ?1 + 1 AND ?1 + "
+      "SELECT id, after, job, submitted, text, queued, tries, due, done, error"
+      " FROM comment WHERE id > 0 AND done IS NULL AND due NOT BETWEEN ?1 + 1 AND ?1 + "
       NUMBER (LEDGER_RETRY_MAX_S) " ORDER BY id LIMIT ?2" },
     [LEDGER_BEGUN] = { &audits,
       "SELECT begun, why FROM audit WHERE begun BETWEEN ? AND ?" },

@@ -25,6 +25,7 @@
 #include "ibquery/snapshot.h"
 #include "prolog/audit/baseline.h"
 #include "prolog/ledger/ledger.h"
+#include "prolog/ledger/ledger_db.h"
 #include "report/words.h"
 #include "util/alloc.h"
 #include "util/file.h"
@@ -161,6 +162,25 @@ static int write_baseline (void)
     return 0;
 }
 
+/* The product lists only those that are due. */
+static void export_comments (void)
+{
+    static const char sql[]
+        = "SELECT json_object ('kind', 'comment', 'job', job, 'tries', tries,"
+          " 'done', done, 'text', text) FROM comment ORDER BY id";
+    sqlite3_stmt *stmt = NULL;
+    sqlite3 *db = NULL;
+
+    need_ok (sqlite3_open (given.ledger, &db) == SQLITE_OK
+                     && sqlite3_prepare_v2 (db, sql, -1, &stmt, NULL)
+                            == SQLITE_OK
+                 ? 0 : -1);
+    while (sqlite3_step (stmt) == SQLITE_ROW)
+        puts ((const char *)sqlite3_column_text (stmt, 0));
+    sqlite3_finalize (stmt);
+    sqlite3_close (db);
+}
+
 static int export (void)
 {
     static const struct {
@@ -168,7 +188,6 @@ static int export (void)
         enum ledger_kind list;
     } lists[] = {
         { "action", LEDGER_ACTIONS },
-        { "comment", LEDGER_COMMENTS },
         { "mute", LEDGER_MUTES },
         { "rebase", LEDGER_REBASES },
     };
@@ -190,6 +209,7 @@ static int export (void)
                                       stdout, &err));
         json_decref (list);
     }
+    export_comments ();
     return 0;
 }
 

@@ -791,7 +791,6 @@ static const char *due (struct ledger *l, int64_t now, size_t n)
 static void test_comments (void)
 {
     struct ledger *l = fresh ("led");
-    json_t *json;
 
     for (uint64_t job = 1; job <= 4; job++)
         ok (ledger_comment_add (l, 1000, job, 900, "pmm: audit 1 OK", &err)
@@ -817,13 +816,11 @@ static void test_comments (void)
         "and none waits for a clock that was ahead");
     ok (ledger_comment_add (l, 1100, 2, 900, "pmm: audit 1 OK", &err) == 2,
         "what is done is not begun again");
-    json = ledger_json (l, LEDGER_COMMENTS, 4, 0, &err);
-    ok (json_array_size (json) == 4
-            && integer (json_array_get (json, 3), "done") == 1002
-            && integer (json_array_get (json, 3), "tries") == 1
-            && is_text (json_array_get (json, 2), "error", "no answer"),
-        "they are listed, the newest first");
-    json_decref (json);
+    ok (ask ("led", "SELECT done FROM comment WHERE id = 2") == 1002
+            && ask ("led", "SELECT tries FROM comment WHERE id = 2") == 1
+            && ask ("led", "SELECT error = 'no answer' FROM comment"
+                           " WHERE id = 3") == 1,
+        "what became of them is kept");
     audit (l, 2000, 0, 0, VERDICT_OK);
     ledger_comment_add (l, 2001, 9, 900, "pmm: audit 1 OK", &err);
     ledger_comment_done (l, 2002, 6, &err);
@@ -1879,10 +1876,8 @@ static void test_rows (void)
                  " WHERE text = 'no launch'");
     for (int i = 0; i < LEDGER_KINDS; i++) {
         int rc = ledger_list (l, (enum ledger_kind)i,
-                              i == LEDGER_AUDITS || i == LEDGER_ACTIONS
-                                      || i == LEDGER_COMMENTS
-                                  ? 10
-                                  : 0,
+                              i == LEDGER_AUDITS || i == LEDGER_ACTIONS ? 10
+                                                                        : 0,
                               1000, &rows, &err);
 
         if (rc < 0)
