@@ -132,8 +132,8 @@ static inline void doctor_todo (struct doctor *d, const char *fmt, ...)
 typedef enum doctor_level doctor_look (struct doctor *d);
 doctor_look doctor_slurmctld, doctor_release, doctor_nodes, doctor_plugin,
     doctor_mpi, doctor_pmix_directory, doctor_mpi_default, doctor_memlock,
-    doctor_ports, doctor_topology, doctor_partition, doctor_preemption, doctor_association,
-    doctor_comments, doctor_hook;
+    doctor_ports, doctor_topology, doctor_partition, doctor_preemption,
+    doctor_association, doctor_comments, doctor_hook;
 
 /* doctor_ask.c: the compute nodes */
 doctor_look doctor_ask_nodes, doctor_try;

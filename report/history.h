@@ -3,9 +3,9 @@
  * comments of many jobs (comment.h).
  *
  * Made by `pmm report --sacct`. In an AdminComment only audits count, and each
- * audit counts once (among the days once a day), even if several jobs have it. In a Comment only checks
- * count; they are counted apart from audits, because a user can write anything
- * into a Comment.
+ * audit counts once (among the days once a day), even if several jobs have it. In a
+ * Comment only checks count; they are counted apart from audits, because a user
+ * can write anything into a Comment.
  */
 #ifndef REPORT_HISTORY_H
 #define REPORT_HISTORY_H
@@ -43,8 +43,8 @@ int history_add (struct history *h, uint32_t job, int64_t end,
  * links, nodes, switches, days}. A link, node or switch is {name, ends (only of
  * links; [] if no audit gave them), audits, checks, days (their number), first,
  * last, max_ns, min_share (of an expected rate), seen [{time, job, audit (null: a
- * check), status, ambiguous, excess_ns, share}]}; the name of a link is its id. days is [{day, audits, checks}].
- * Times are seconds since 1970; days are in UTC.
+ * check), status, ambiguous, excess_ns, share}]}; the name of a link is its id. days is
+ * [{day, audits, checks}]. Times are seconds since 1970; days are in UTC.
  */
 void history_text (struct history *h, FILE *fp);
 json_t *history_json (struct history *h);

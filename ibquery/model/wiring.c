@@ -325,7 +325,8 @@ static unsigned int pick_output_port (const struct choice *how, struct rng *rng,
 static void route (struct wiring *w, const struct choice *how)
 {
     size_t tables = w->nswitches * ((size_t)w->lids + 1), leaves = 0;
-    uint32_t *used = pool_alloc (w->pool, (size_t)w->nswitches * w->nports, sizeof (*used));
+    size_t ports = (size_t)w->nswitches * w->nports;
+    uint32_t *used = pool_alloc (w->pool, ports, sizeof (*used));
     uint32_t *order = pool_alloc (w->pool, w->nhosts, sizeof (*order));
     struct rng rng;
     uint64_t *set;
@@ -425,7 +426,8 @@ static int add_wiring_hosts (const struct wiring *w, const struct choice *how,
 static int add_cables (const struct wiring *w, struct fabric *f,
                        struct error *err)
 {
-    uint32_t *list = pool_alloc (w->pool, (size_t)w->nswitches * w->nports, sizeof (*list));
+    size_t ports = (size_t)w->nswitches * w->nports;
+    uint32_t *list = pool_alloc (w->pool, ports, sizeof (*list));
     size_t n = list_cables (w, list);
     int rc = 0;
 

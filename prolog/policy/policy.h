@@ -93,8 +93,9 @@
  *   more; if it did not complete; or if more than a quarter of its hosts did not
  *   answer. If it found a switch or a route at fault, too, it counts against a
  *   host whose excess is above that of the switch by more than FailExcess, and
- *   against no other. UNKNOWN hosts do not FAIL. A few hosts that are silent or lose messages do not void the audit: a
- *   host that loses half of its own messages is itself in doubt, no other is.
+ *   against no other. UNKNOWN hosts do not FAIL. A few hosts that are silent or
+ *   lose messages do not void the audit: a host that loses half of its own
+ *   messages is itself in doubt, no other is.
  *   If an audit is UNKNOWN only for links that it names, completed, and all
  *   hosts answered, the host ends that it does not name are clean.
  *

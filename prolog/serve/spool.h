@@ -101,12 +101,12 @@ void spool_close (struct spool *spool);
 /* Readable when there may be new records; spool_read drains it. */
 int spool_fd (const struct spool *spool);
 
-/* Read all records; now is clock_date. *list is { 0 }, or what the last call left in it, whose
- * `since` and `tried` stay. A file that has the name of a record but is none is
- * removed, with a remark. These are removed without a remark: records done more
- * than SPOOL_KEEP_S ago, or as far in the future; and of two records of the
- * same end, the one that progressed less. Return 0, or -1 with err; call
- * spool_list_clear in both cases.
+/* Read all records; now is clock_date. *list is { 0 }, or what the last
+ * call left in it, whose `since` and `tried` stay. A file that has the name of a
+ * record but is none is removed, with a remark. These are removed without a
+ * remark: records done more than SPOOL_KEEP_S ago, or as far in the future; and
+ * of two records of the same end, the one that progressed less. Return 0, or -1
+ * with err; call spool_list_clear in both cases.
  */
 int spool_read (struct spool *spool, int64_t now, struct spool_list *list,
                 struct error *err);
