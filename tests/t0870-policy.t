@@ -10,57 +10,14 @@
 # prolog/test/stories. The service, which does all this by itself: t0863, t0895.)
 
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu jq srun sinfo scontrol
-pmm policy --help >/dev/null 2>&1 \
-    || skip_all "built without Slurm or the ledger"
-id slurm &>/dev/null || skip_all "no user slurm"
-workdir
-cd "$workdir" || exit 1
+. "$srcdir/tests/policy.sh"
 
 pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
 with_cluster h0001,h0002,h0005,h0006,h0009,h0010,h0013,h0014 \
     --slurm-user slurm
-
-built_to "$workdir/bin" probe/pmm-probe pmm/pmm
-install -d -o slurm -m 755 state
-configure ()
-{
-    cat >conf <<END
-Snapshot=$workdir/fabric
-Ledger=$workdir/state/ledger
-Baseline=$workdir/state/baseline.json
-Probe=$workdir/bin/pmm-probe
-Transport=emu
-EmuSocket=$workdir/emu
-AuditTimeout=$((20 * patience))
-ConfirmAfter=1s
-MaxDrainPerDay=3
-MaxDrainShare=50
-MaxUnavailable=50
-END
-    printf '%s\n' "$@" >>conf
-}
-configure Action=report
-
 emu_up fabric
+configure Action=report MaxDrainPerDay=3
 
-pmm_slurm () { as_slurm "$workdir/bin/pmm" "$@" --conf "$workdir/conf"; }
-ended () { [[ -z $(sinfo -h -p main -t completing,alloc -o %N) ]]; }
-# audit LIST: ConfirmAfter behind the one before
-now_ms () { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
-later_on () { (($(now_ms) > before + 1000)); }
-before=0
-audit ()
-{
-    local status
-    within 10 ended
-    within 10 later_on
-    pmm_slurm audit --hosts "$1"
-    status=$?
-    before=$(now_ms)
-    return $status
-}
-act () { pmm_slurm policy act; }
 reason () { sinfo -h -p main -n "$1" -o %E; }
 idle () { [[ $(sinfo -h -p main -n "$1" -o %T) == idle ]]; }
 in_service ()
@@ -68,7 +25,6 @@ in_service ()
     scontrol update nodename="$1" state=resume
     within 10 idle "$1"
 }
-drained () { sinfo -h -p main -N -t drain -o %N | xargs; }
 
 audit "$nodes" >said && audit "$nodes" >>said
 ok $? "two audits of healthy cables" || diag "$(<said)"
@@ -114,7 +70,7 @@ is "$(pmm_slurm policy explain --json | jq -c '[.action, .after, .stopped,
     "[\"report\",4,false,[[\"h0005\",\"note\",\"$link\",3]]]" "as JSON, too"
 
 # drain
-configure Action=drain Resume=yes
+configure Action=drain Resume=yes MaxDrainPerDay=3
 "$workdir/bin/pmm" policy act --conf "$workdir/conf" 2>said
 is "$?$(drained)" 2 "root is not who drains" || diag "$(<said)"
 act >said

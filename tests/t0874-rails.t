@@ -8,50 +8,21 @@
 
 # shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu jq srun sinfo scontrol
 pmm audit --help 2>/dev/null | grep -q -e --serve \
     || skip_all "built without the service"
 [[ -e $builddir/spank/spank_pmm.so ]] || skip_all "there is no plugin"
-id slurm &>/dev/null || skip_all "no user slurm"
-workdir
-cd "$workdir" || exit 1
+. "$srcdir/tests/policy.sh"
 
 pmm fabric generate fat-tree --ports 8 --levels 2 --rails 4 -o fabric
-built_to "$workdir/bin" probe/pmm-probe pmm/pmm spank/spank_pmm.so
-install -d -o slurm -m 755 state
+built_to "$workdir/bin" spank/spank_pmm.so
 install -d -o slurm -m 700 spool
-cat >conf <<END
-Snapshot=$workdir/fabric
-Ledger=$workdir/state/ledger
-Baseline=$workdir/state/baseline.json
-Spool=$workdir/spool
-Probe=$workdir/bin/pmm-probe
-Transport=emu
-EmuSocket=$workdir/emu
-Timeout=$((15 * patience))
-AuditTimeout=$((20 * patience))
-AuditEvery=0
-AuditsPerHour=100
-Action=drain
-Resume=yes
-ConfirmAfter=1s
-MaxDrainShare=50
-MaxUnavailable=50
-END
+configure Spool="$workdir/spool" Timeout=$((15 * patience)) AuditEvery=0 \
+    AuditsPerHour=100 Action=drain Resume=yes
 echo "required $workdir/bin/spank_pmm.so conf=$workdir/conf" >plugstack
 with_cluster h0001,h0002,h0003 --slurm-user slurm \
     --plugstack "$workdir/plugstack"
 emu_up fabric
 
-pmm_slurm () { as_slurm "$workdir/bin/pmm" "$@" --conf "$workdir/conf"; }
-ended () { [[ -z $(sinfo -h -p main -t completing,alloc -o %N) ]]; }
-# audit LIST: ConfirmAfter behind the one before
-audit ()
-{
-    sleep 1
-    within 20 ended
-    pmm_slurm audit --hosts "$1" 2>&1
-}
 # job NODE OPTION...: a job of one node, of an ordinary user
 job ()
 {

@@ -6,72 +6,34 @@
 # drains its host after two audits; an audit without rates does not resume it.
 
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu jq srun sinfo scontrol
-pmm policy --help >/dev/null 2>&1 \
-    || skip_all "built without Slurm or the ledger"
-id slurm &>/dev/null || skip_all "no user slurm"
-workdir
-cd "$workdir" || exit 1
+. "$srcdir/tests/policy.sh"
 
 pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
 with_cluster h0001,h0002,h0005,h0006,h0009,h0010,h0013,h0014 \
     --slurm-user slurm
-built_to "$workdir/bin" probe/pmm-probe pmm/pmm
-install -d -o slurm -m 755 state reports
-configure ()
-{
-    cat >conf <<END
-Snapshot=$workdir/fabric
-Ledger=$workdir/state/ledger
-Baseline=$workdir/state/baseline.json
-Reports=$workdir/reports
-Probe=$workdir/bin/pmm-probe
-Transport=emu
-EmuSocket=$workdir/emu
-AuditTimeout=$((20 * patience))
-ConfirmAfter=1s
-Action=drain
-Resume=yes
-AuditRates=all
-END
-    printf '%s\n' "$@" >>conf
-}
-configure Rates=audits
 emu_up fabric --rate-noise 0.01
-
-pmm_slurm () { as_slurm "$workdir/bin/pmm" "$@" --conf "$workdir/conf"; }
-ended () { [[ -z $(sinfo -h -p main -t completing,alloc -o %N) ]]; }
-now_ms () { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
-later_on () { (($(now_ms) > before + 1000)); }
-before=0
-audit () # ConfirmAfter behind the one before
+rates () # WHO
 {
-    local status
-    within 10 ended
-    within 10 later_on
-    pmm_slurm audit --hosts "$nodes" "$@"
-    status=$?
-    before=$(now_ms)
-    return $status
+    configure Rates="$1" AuditRates=all Action=drain Resume=yes \
+        Reports="$workdir/reports"
 }
-act () { pmm_slurm policy act; }
-drained () { sinfo -h -p main -N -t drain -o %N | xargs; }
+rates audits
 
-audit >said && audit >>said
+audit "$nodes" >said && audit "$nodes" >>said
 ok $? "two audits of healthy hosts" || diag "$(<said)"
 is "$(pmm_slurm ledger show 2 --json | jq '[.rates[] |
     select (.bits > .95 * .expected)] | length >= 16')" true \
     "the ledger has what links carried"
 
 emu pcie h0005 16x8
-audit >said
+audit "$nodes" >said
 is $? 1 "PCIe at half its width: FAIL" || diag "$(<said)"
 like "$(<said)" "h0005: PCIe runs at x8 of x16: 11[0-9] of 19[0-9] Gb/s" \
     "... which the audit says"
 like "$(grep -o '"says":"[^"]*' reports/audit-3.html)" \
     "h0005: PCIe runs at x8 of x16" "... and its page"
 like "$(act)" '^h0005: wait: FAIL in audit 3' "one audit drains nobody"
-audit >said
+audit "$nodes" >said
 act >said
 like "$(<said)" "h0005: drained: pmm: h0005 mlx5_0/1: PCIe runs at x8 of x16: \
 11[0-9] of 19[0-9] Gb/s, in loopback, too: reseat the adapter in its slot; audit 4" \
@@ -84,13 +46,13 @@ is "$(pmm_slurm policy explain h0005 --json |
     "explain has the grounds"
 
 emu heal all
-configure Rates=off
-audit >said && audit >>said
+rates off
+audit "$nodes" >said && audit "$nodes" >>said
 ok $? "healed, but not measured" || diag "$(<said)"
 like "$(act)" "the rate of link .* was clean in 0 audits since" \
     "... it stays drained"
-configure Rates=audits
-audit >said && audit >>said
+rates audits
+audit "$nodes" >said && audit "$nodes" >>said
 ok $? "healed, and measured" || diag "$(<said)"
 act >said
 is "$(drained)" "" "... it is resumed" || diag "$(<said)"
