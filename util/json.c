@@ -201,7 +201,8 @@ json_t *json_read_items (FILE *fp, const char *name, const char *kind,
     else if (json && check_kind (json, kind, err) < 0)
         error_prefix (err, "%s", name);
     else if (src.bad) {
-        *err = src.why;
+        if (err)
+            *err = src.why;
         error_prefix (err, "%s", name);
     }
     else
