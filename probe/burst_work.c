@@ -350,7 +350,8 @@ static int run_burst_step (struct group *g, struct burst_work *w,
         return 0;
     until = group_now (g) + w->late_ns;
     if (g->transport->bulk (g->t, burst, n,
-                            until < g->deadline ? until : g->deadline, &why)
+                            until < g->deadline ? until : g->deadline, NULL,
+                            NULL, &why)
         < 0) {
         note_trouble (w, why.text);
         for (size_t i = 0; i < w->ntasks; i++)

@@ -26,11 +26,14 @@
  *     TIMEOUT  to client  time 8: the deadline has passed
  *     BULK     to emu     deadline 8, then per burst: own endpoint 4, other
  *                         endpoint 4, own LID 1, other LID 1, own queue pair 4,
- *                         other's 4, bytes 8, service level 1, 1 if strictly
- *                         ordered 1
+ *                         other's 4, bytes 8, service level 1, kind 1: bit 0:
+ *                         strictly ordered; 1: messages, which may be one way:
+ *                         0 bytes, or 2: nothing comes; 3: a RECV may come
+ *                         before the answer, after which a BULK without bursts
+ *                         goes on
  *     BULK     to client  time 8, when all ended or the deadline passed; then per
  *                         burst: bits per second that came here 8, 0 if not all
- *                         did
+ *                         did; when all was here 8
  *     PORT     to emu     own endpoint 4
  *     PORT     to client  bits per second 8, MTU 4, 1 if writes may be relaxed in
  *                         order 1, packets that were sent again 8
@@ -59,7 +62,7 @@
 #include <unistd.h>
 
 enum {
-    EMU_VERSION = 8,
+    EMU_VERSION = 9,
     EMU_HEADER = 4,
     EMU_RAIL = 23,                      /* bytes, in a WELCOME */
     EMU_SEND_HEADER = 24,
@@ -70,12 +73,20 @@ enum {
     EMU_RAILS_MAX = 16,                 /* endpoints per host */
     EMU_BULK_HEADER = 8,
     EMU_BURST = 28,                     /* bytes, in a BULK */
+    EMU_BURST_DONE = 16,                /* ... and in its answer */
     EMU_BURSTS_MAX = 16,
     EMU_PAYLOAD_MAX = EMU_BULK_HEADER + EMU_BURST * EMU_BURSTS_MAX,
     EMU_FRAME_MAX = EMU_HEADER + EMU_PAYLOAD_MAX,
     EMU_CLIENTS_MAX = 16384,            /* per session */
     EMU_OUT_MAX = 7680,                 /* bytes of frames in a page */
     EMU_LOOK_NS = 250000000,            /* see emu_page_sleep */
+};
+
+enum emu_burst_kind {
+    EMU_STRICT = 1,
+    EMU_MESSAGES = 2,
+    EMU_DEAF = 4,
+    EMU_SERVES = 8,
 };
 
 enum emu_frame {

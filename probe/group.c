@@ -137,9 +137,7 @@ size_t group_pad_max (const struct group *g, size_t len)
 
 static size_t message_padding (const struct group_message *msg)
 {
-    return msg->type == PING || msg->type == PONG || msg->type == LETTER
-               ? msg->fragment
-               : 0;
+    return msg->type == PING || msg->type == PONG ? msg->fragment : 0;
 }
 
 static int send_from (struct group *g, uint32_t rail, uint32_t peer,
@@ -234,7 +232,7 @@ int group_send (struct group *g, size_t member,
                 const struct group_letter *letter, struct error *err)
 {
     struct group_message msg
-        = { LETTER, letter->kind, letter->pad, letter->number };
+        = { LETTER, letter->kind, 0, letter->number };
 
     return (letter->asks ? send_group_question : send_group_message) (
         g, member, msg, letter->data, letter->len, err);
@@ -381,9 +379,8 @@ static int on_message (struct group *g, const struct packet *p,
     size_t len = p->len - HEADER;
     struct group_message answer = *msg;
     struct transport_timing timing = { .answers = p };
-    struct group_letter letter = { .kind = msg->kind, .pad = msg->fragment,
-                                   .number = msg->number, .data = data,
-                                   .len = len };
+    struct group_letter letter = { .kind = msg->kind, .number = msg->number,
+                                   .data = data, .len = len };
     struct group_ping *own;
 
     switch ((enum message_type)msg->type) {
@@ -426,8 +423,9 @@ static int on_message (struct group *g, const struct packet *p,
     return 0;
 }
 
-static int handle (struct group *g, const struct packet *p, struct error *err)
+static int handle (void *arg, const struct packet *p, struct error *err)
 {
+    struct group *g = arg;
     bool known = p->peer < g->npeers;
     bool own = known && p->peer == g->first[g->me] + p->rail;
     struct group_message msg = { .type = 0 };
@@ -446,8 +444,6 @@ static int handle (struct group *g, const struct packet *p, struct error *err)
     }
     from = &g->member[g->member_of[p->peer]];
     from->heard = p->time_ns;
-    if (msg.type == PING || msg.type == LETTER)
-        from->spoke = p->time_ns;
     if (msg.type != PING && msg.type != PONG) {
         /* take the same pair of rails from now on */
         uint32_t at = p->peer - g->first[g->member_of[p->peer]];
@@ -471,6 +467,14 @@ int group_turn (struct group *g, int64_t time_ns, struct error *err)
         time_ns = g->deadline;
     rc = g->transport->recv (g->t, time_ns, &packet, err);
     return rc == 1 && handle (g, &packet, err) < 0 ? -1 : rc;
+}
+
+int group_bulk (struct group *g, struct transport_burst *burst, size_t n,
+                int64_t deadline_ns, struct error *err)
+{
+    return g->transport->bulk (
+        g->t, burst, n, deadline_ns < g->deadline ? deadline_ns : g->deadline,
+        handle, g, err);
 }
 
 int group_until (struct group *g, int64_t time_ns, struct error *err)

@@ -68,14 +68,13 @@ struct group_blob {
     size_t len;
 };
 
-/* Letters: unreliable messages of the group's user (exchange/comm_group.h). */
+/* Letters: unreliable messages of the group's user (exchange/comm_group.c). */
 enum { GROUP_LETTER_MAX = TRANSPORT_DATA_MAX - 16 };
 
 struct group_letter {
     uint8_t kind;
     bool asks; /* expects an answer: it takes another pair of rails if the last
                   one that asked got none; not sent */
-    uint16_t pad;
     uint32_t number;
     const uint8_t *data; /* borrowed */
     size_t len;          /* at most GROUP_LETTER_MAX */
@@ -84,15 +83,14 @@ struct group_letter {
 struct group_message {
     uint8_t type;      /* 0: none */
     uint8_t kind;      /* or step */
-    uint16_t fragment; /* in pings and letters: bytes of the pad */
+    uint16_t fragment; /* in pings: bytes of the pad */
     uint32_t number;
 };
 
 /* This member's knowledge of another member. */
 struct group_peer {
     bool dead;
-    int64_t heard; /* time of its last message, and of its last ping or */
-    int64_t spoke; /* letter: not of mere signs of life */
+    int64_t heard; /* time of its last message */
 
     /* The number of the pair of rails, own and peer's, that messages take; the
      * pairs with rails at the same position on both sides come first.
@@ -219,6 +217,10 @@ int group_wake (struct group *g, struct group_ping *ping, struct error *err);
  */
 int group_turn (struct group *g, int64_t time_ns, struct error *err);
 
+/* Run bursts as transport.bulk does, until the deadline at most, and serve. */
+int group_bulk (struct group *g, struct transport_burst *burst, size_t n,
+                int64_t deadline_ns, struct error *err);
+
 /* Whether a member that has been asked since a time lives; if it has been
  * silent, it is dead from now on. Call it only after everything that has
  * arrived is handled.
@@ -228,8 +230,8 @@ bool group_listens (struct group *g, size_t member, int64_t since_ns);
 int group_send (struct group *g, size_t member,
                 const struct group_letter *letter, struct error *err);
 
-/* The largest pad that may follow this many bytes of data in a letter or ping;
- * 0 if the transport has no pads.
+/* The largest pad that may follow this many bytes of data in a ping; 0 if the
+ * transport has no pads.
  */
 size_t group_pad_max (const struct group *g, size_t len);
 

@@ -89,17 +89,21 @@ struct transport_timing {
 };
 
 /* A burst: bulk data between a rail and a peer, in both directions at once, or
- * from a rail to itself.
+ * from a rail to itself. Or messages as a user's program sends them, so many in
+ * either direction: the peer gets as many as it expects, even if they are there
+ * before it does.
  */
 struct transport_burst {
     uint32_t rail, peer;
     struct transport_way way;
-    uint64_t bytes; /* in each direction */
-    bool strict;    /* without relaxed ordering */
+    uint64_t bytes;   /* in each direction; or of each message */
+    uint32_t out, in; /* messages; both 0: it is bulk data */
+    bool strict;      /* without relaxed ordering */
     /* set: */
-    bool lost;      /* not all arrived here in time */
-    double bits;    /* per second, of payload that arrived here: the best
-                       contiguous three quarters; 0 if it was lost */
+    bool lost;        /* not all arrived here in time; or a message did not */
+    double bits;      /* per second, of bulk data that arrived here: the best
+                         contiguous three quarters; 0 if it was lost */
+    int64_t there_ns; /* when the last message was here, by now_ns */
 };
 
 /* What a rail's driver says of its port. */
@@ -135,6 +139,9 @@ struct transport_handle {
                         because some share a core */
     size_t mine;     /* this member's turn, from 0 on */
 };
+
+typedef int (*transport_take_f) (void *arg, const struct packet *packet,
+                                 struct error *err);
 
 /* Functions with err return 0, or -1 with err, unless they say otherwise. The
  * handle is their t. Those marked so may be NULL.
@@ -197,17 +204,20 @@ struct transport {
                  struct error *err);
 
     /* Prepare for bursts, as for timed messages, but that -1 is of this flow or
-     * its rail alone; then run some at once, TRANSPORT_RAILS_MAX at most, one of
-     * each rail and peer, until all have ended, or the deadline. Meanwhile no
-     * message is received. Prepare again before each burst: only the last few
-     * flows of a rail are kept, and none after a burst that was lost. Both may be
-     * NULL, together with bulk_port: there are no bursts.
+     * its rail alone; then run some at once, TRANSPORT_RAILS_MAX at most, one
+     * of each rail and peer, until all have ended, or the deadline. Messages
+     * that come meanwhile are given to `take`, which returns 0, or -1 with err,
+     * and may send; NULL: none is received. Prepare again before each burst:
+     * only the last few flows of a rail are kept, and none after a burst that
+     * was lost. Both may be NULL, together with bulk_port: there are no bursts.
+     * If messages have pads, those between first LIDs are kept for all peers.
      */
     int (*bulk_prepare) (void *t, uint32_t rail, uint32_t peer,
                          struct transport_way way, bool strict,
                          struct error *err);
     int (*bulk) (void *t, struct transport_burst *burst, size_t n,
-                 int64_t deadline_ns, struct error *err);
+                 int64_t deadline_ns, transport_take_f take, void *arg,
+                 struct error *err);
     void (*bulk_port) (void *t, uint32_t rail, struct transport_port *port);
 
     /* The transport's clock. */

@@ -32,6 +32,7 @@
 
 enum {
     GAP_NS = 40000,
+    MESSAGE_HEADER = 30, /* bytes before a message, in bulk data */
     ADDRESS_SIZE = 12, /* of the endpoint 4, of its subnet 8 */
     QUEUE_PAIR_MAX = 0xffffff,
 };
@@ -389,6 +390,7 @@ static int take_packet (struct emu *e, size_t len, struct packet *packet,
     const uint8_t *p = e->page->in + EMU_HEADER;
     uint32_t rail = 0;
 
+    e->now = (int64_t)wire_get (p, 8);
     while (rail < e->handle.rails
            && e->own[rail] != (uint32_t)wire_get (p + 12, 4))
         rail++;
@@ -438,9 +440,11 @@ static int emu_bulk_prepare (void *t, uint32_t rail, uint32_t peer,
 }
 
 static int emu_bulk (void *t, struct transport_burst *burst, size_t n,
-                     int64_t deadline_ns, struct error *err)
+                     int64_t deadline_ns, transport_take_f take, void *arg,
+                     struct error *err)
 {
     struct emu *e = t;
+    struct packet packet;
     size_t len;
     int type;
     uint8_t *p;
@@ -453,6 +457,7 @@ static int emu_bulk (void *t, struct transport_burst *burst, size_t n,
     for (size_t i = 0; i < n; i++, p += EMU_BURST) {
         const struct transport_burst *b = &burst[i];
         uint32_t own = e->own[b->rail], other = e->endpoint[b->peer];
+        bool messages = b->out + b->in > 0;
 
         wire_put (p, own, 4);
         wire_put (p + 4, other, 4);
@@ -460,19 +465,33 @@ static int emu_bulk (void *t, struct transport_burst *burst, size_t n,
         p[9] = b->way.other;
         wire_put (p + 10, queue_pair (e, own, other, true, b->way.flow), 4);
         wire_put (p + 14, queue_pair (e, other, own, true, b->way.flow), 4);
-        wire_put (p + 18, b->bytes, 8);
+        wire_put (p + 18,
+                  !messages ? b->bytes : b->out * (b->bytes + MESSAGE_HEADER),
+                  8);
         p[26] = e->timed_level;
-        p[27] = b->strict;
+        p[27] = (b->strict ? EMU_STRICT : 0) | (messages ? EMU_MESSAGES : 0)
+                | (messages && b->in == 0 ? EMU_DEAF : 0)
+                | (take ? EMU_SERVES : 0);
     }
-    if ((type = ask_emu (e, &len, err)) < 0)
+    while ((type = ask_emu (e, &len, err)) == EMU_RECV && take
+           && len >= EMU_RECV_HEADER) {
+        if (take_packet (e, len, &packet, err) < 0
+            || take (arg, &packet, err) < 0)
+            return -1;
+        wire_put (add_frame (e, EMU_BULK, EMU_BULK_HEADER),
+                  (uint64_t)deadline_ns, 8);
+    }
+    if (type < 0)
         return -1;
-    if (type != EMU_BULK || len != 8 + 8 * n)
+    if (type != EMU_BULK || len != 8 + EMU_BURST_DONE * n)
         return bad_answer (err);
     p = e->page->in + EMU_HEADER;
     e->now = (int64_t)wire_get (p, 8);
-    for (size_t i = 0; i < n; i++) {
-        burst[i].bits = (double)wire_get (p + 8 + 8 * i, 8);
+    p += 8;
+    for (size_t i = 0; i < n; i++, p += EMU_BURST_DONE) {
+        burst[i].bits = (double)wire_get (p, 8);
         burst[i].lost = burst[i].bits <= 0;
+        burst[i].there_ns = (int64_t)wire_get (p + 8, 8);
     }
     return 0;
 }

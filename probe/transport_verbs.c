@@ -837,34 +837,8 @@ static int reap (struct verbs_rail *rail, struct error *err)
                   : 0;
 }
 
-/* If half of the send queue is full, reap completions; if `waits`, do so for up
- * to one gap until there is room.
- */
-static int reap_send_queue (struct verbs_rail *rail, const struct queue *q,
-                            bool waits, struct error *err)
-{
-    int64_t until = 0;
-
-    if (q->sent - q->done < q->depth / 2)
-        return 0;
-    for (;;) {
-        int64_t now;
-
-        if (reap (rail, err) < 0)
-            return -1;
-        if (!waits || q->sent - q->done < q->depth)
-            return 0;
-        now = verbs_device_now_ns (&rail->device);
-        if (until == 0)
-            until = now + rail->all->handle.gap_ns;
-        else if (now >= until)
-            return 0;
-    }
-}
-
 /* Send a datagram by UD, or by the RC queue pair. If there is no way, or the
- * queue is full, it is lost. If there are pads, an untimed message waits for
- * room in the queue, at most one gap. Return 0, or -1 with err.
+ * queue is full, it is lost. Return 0, or -1 with err.
  */
 static int send_by (struct verbs_rail *rail, uint32_t peer,
                     enum verbs_type type, const uint8_t *data, size_t len,
@@ -891,9 +865,7 @@ static int send_by (struct verbs_rail *rail, uint32_t peer,
             stamp_message (rail, timing);
         return 0;
     }
-    if (reap_send_queue (rail, q, !timing && rail->all->handle.size_max > 0,
-                         err)
-        < 0)
+    if (q->sent - q->done >= q->depth / 2 && reap (rail, err) < 0)
         return -1;
     slot = q->memory
            + (size_t)(q->receives + q->sent % q->depth) * VERBS_SLOT;
@@ -1084,25 +1056,6 @@ static int check_rail (struct verbs_rail *rail, struct error *err)
     if (*rail_lost_flag (rail) || verbs_device_events (&rail->device, err) == 0)
         return 0;
     return mark_rail_failed (rail, err);
-}
-
-static int verbs_run_bulk (void *t, struct transport_burst *burst, size_t n,
-                           int64_t deadline_ns, struct error *err)
-{
-    struct verbs *v = t;
-    struct verbs_bulk *b[TRANSPORT_RAILS_MAX] = { NULL };
-
-    for (size_t i = 0; i < n; i++) {
-        struct verbs_rail *rail = &v->rail[burst[i].rail];
-
-        b[i] = *rail_lost_flag (rail) ? NULL : rail->bulk;
-    }
-    verbs_bulk_run (b, burst, n, deadline_ns, v->attends);
-    v->heard_ns = verbs_now_ns (v);
-    for (size_t i = 0; i < n; i++)
-        if (check_rail (&v->rail[burst[i].rail], err) < 0)
-            return -1;
-    return 0;
 }
 
 static void verbs_port_bulk (void *t, uint32_t rail,
@@ -1342,6 +1295,47 @@ static int verbs_recv (void *t, int64_t deadline_ns, struct packet *packet,
         if (arm (v) && sleep_until (v, deadline_ns, err) < 0)
             return -1;
     }
+}
+
+struct listener {
+    struct verbs *v;
+    transport_take_f take;
+    void *arg;
+    struct error *err;
+};
+
+static bool take_packets (void *arg)
+{
+    const struct listener *l = arg;
+    struct packet packet;
+    int rc;
+
+    while ((rc = verbs_recv (l->v, 0, &packet, l->err)) > 0)
+        if (l->take (l->arg, &packet, l->err) < 0)
+            return false;
+    return rc == 0;
+}
+
+static int verbs_run_bulk (void *t, struct transport_burst *burst, size_t n,
+                           int64_t deadline_ns, transport_take_f take,
+                           void *arg, struct error *err)
+{
+    struct verbs *v = t;
+    struct verbs_bulk *b[TRANSPORT_RAILS_MAX] = { NULL };
+    struct listener listener = { v, take, arg, err };
+    bool well;
+
+    for (size_t i = 0; i < n; i++) {
+        struct verbs_rail *rail = &v->rail[burst[i].rail];
+
+        b[i] = *rail_lost_flag (rail) ? NULL : rail->bulk;
+    }
+    well = verbs_bulk_run (b, burst, n, deadline_ns, v->attends,
+                           take ? take_packets : NULL, &listener);
+    v->heard_ns = verbs_now_ns (v);
+    for (size_t i = 0; i < n && well; i++)
+        well = check_rail (&v->rail[burst[i].rail], err) == 0;
+    return well ? 0 : -1;
 }
 
 static const char *verbs_trouble (const void *t)

@@ -6,9 +6,11 @@
  * messages of each queue pair of a flow, and one that all are sent from.
  *
  * Receives are posted when the queue pairs are made, and again whenever one is
- * used, so that who begins late does not delay the other. Each message counts:
- * its immediate data has the number of the burst and its own. What does not fit
- * spoils the pair.
+ * used, so that who begins late does not delay the other. Each write counts:
+ * its immediate data is its number. What comes before the burst that it is of
+ * counts for that; a number that does not fit spoils the pair.
+ *
+ * A user's message is one write, or several, by the first queue pair.
  *
  * A burst that was lost leaves messages under way. So its queue pairs are not
  * used again: the next preparation makes others, and the peer, which hears of
@@ -37,7 +39,7 @@
 
 enum {
     PAIRS_KEPT = 32, /* a loopback has two */
-    OUTSTANDING = 4, /* messages of a queue pair */
+    OUTSTANDING = 4, /* writes of a queue pair */
     RECEIVES = 64,   /* posted for each: a process that is away for less than
                           1.3 ms loses nothing at 400 Gb/s */
     SIZE_LARGE = 18, /* of a message, as a power of two */
@@ -46,10 +48,10 @@ enum {
     BULK_TIMEOUT = 14, /* 67 ms */
     BULK_RETRIES = 7,
     BULK_RNR_RETRIES = 6,
-    BURST_BITS = 16,      /* of the immediate data */
     MESSAGES_MAX = 65532, /* of a queue pair in a burst */
     MESSAGES_UNIT = 4,    /* three quarters are whole messages */
     LOOK_NS = 20000,
+    IDLE_NS = 1000000, /* sleep no longer, where others are served */
     LOOKS_MAX = 16,
 };
 
@@ -60,7 +62,8 @@ enum {
 struct bulk_qp {
     struct ibv_qp *qp;
     uint64_t id;         /* wr_id of its requests: no other ever had it */
-    uint32_t sent, came; /* messages of this burst */
+    uint32_t sent, out; /* writes so far; after this burst, ... */
+    uint32_t came, in;  /* ... those of the peer; modulo 2^32 */
 };
 
 struct bulk_pair {
@@ -69,9 +72,8 @@ struct bulk_pair {
     uint64_t used;     /* when it was prepared, in preparations; 0: never */
     struct bulk_qp qp[VERBS_BULK_PAIRS];
     struct verbs_meet meet;
-    bool spoiled;    /* make it anew */
-    uint16_t bursts; /* so far */
-    int64_t due_ns;  /* do not tell before */
+    bool spoiled;   /* make it anew */
+    int64_t due_ns; /* do not tell before */
     /* as both ends agreed */
     uint8_t sl, mtu, size_log, qps;
     uint32_t rkey;
@@ -95,7 +97,8 @@ struct verbs_bulk {
     uint8_t size_log, qps; /* at most */
     struct ibv_mr *target[2], *source[2]; /* by strict */
     bool relaxed;
-    struct bulk_pair pair[PAIRS_KEPT];
+    struct bulk_pair *pair; /* [npairs] */
+    size_t npairs;
     struct bulk_peer *peer; /* [peers] */
     uint32_t made;          /* of the last pair */
     uint64_t uses, ids;
@@ -184,7 +187,7 @@ static int open_queues (struct verbs_bulk *b, struct error *err)
 {
     const struct verbs_device *d = b->device;
     struct ibv_cq_init_attr_ex attr = {
-        .cqe = (uint32_t)PAIRS_KEPT * b->qps * RECEIVES,
+        .cqe = (uint32_t)b->npairs * b->qps * RECEIVES,
         .wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM
                     | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
     };
@@ -199,8 +202,8 @@ static int open_queues (struct verbs_bulk *b, struct error *err)
             = ibv_create_cq (d->context, (int)attr.cqe, NULL, b->channel, 0);
     if (b->receives)
         b->sends = ibv_create_cq (d->context,
-                                  PAIRS_KEPT * VERBS_BULK_PAIRS * OUTSTANDING,
-                                  NULL, b->channel, 0);
+                                  (int)b->npairs * b->qps * OUTSTANDING, NULL,
+                                  b->channel, 0);
     return b->sends
                ? 0
                : verbs_device_failed (d, "no completion queue", errno, err);
@@ -216,8 +219,11 @@ struct verbs_bulk *verbs_bulk_open (const struct verbs_device *d, uint64_t key,
     b->key = key;
     b->self = self;
     b->peer = xcalloc (n, sizeof (*b->peer));
-    b->qps = bits > 0 && bits < FEW_BELOW ? VERBS_BULK_PAIRS / 2
-                                          : VERBS_BULK_PAIRS;
+    b->npairs = d->pad_mr ? n : PAIRS_KEPT;
+    b->pair = xcalloc (b->npairs, sizeof (*b->pair));
+    b->qps = d->pad_mr                      ? 1
+             : bits > 0 && bits < FEW_BELOW ? VERBS_BULK_PAIRS / 2
+                                            : VERBS_BULK_PAIRS;
     b->size_log
         = bits > 0 && bits < SMALL_BELOW ? VERBS_BULK_SIZE_LOG : SIZE_LARGE;
     if (open_buffer (b, err) == 0 && open_queues (b, err) == 0)
@@ -244,7 +250,7 @@ void verbs_bulk_close (struct verbs_bulk *b)
 {
     if (!b)
         return;
-    for (int i = 0; i < PAIRS_KEPT; i++)
+    for (size_t i = 0; i < b->npairs; i++)
         close_pair (&b->pair[i]);
     if (b->sends)
         ibv_destroy_cq (b->sends);
@@ -253,6 +259,7 @@ void verbs_bulk_close (struct verbs_bulk *b)
     if (b->channel)
         ibv_destroy_comp_channel (b->channel);
     close_memory (b);
+    free (b->pair);
     free (b->peer);
     free (b);
 }
@@ -262,7 +269,7 @@ static struct bulk_pair *find_pair (struct verbs_bulk *b,
                                     const struct verbs_bulk_end *end,
                                     unsigned int half)
 {
-    for (int i = 0; i < PAIRS_KEPT; i++) {
+    for (size_t i = 0; i < b->npairs; i++) {
         struct bulk_pair *p = &b->pair[i];
 
         if (p->used && p->end.peer == end->peer && p->half == half
@@ -320,7 +327,7 @@ static struct bulk_pair *make_pair (struct verbs_bulk *b,
 
     if (!p) {
         p = b->pair;
-        for (int i = 1; i < PAIRS_KEPT; i++)
+        for (size_t i = 1; i < b->npairs; i++)
             if (b->pair[i].used < p->used)
                 p = &b->pair[i];
         close_pair (p);
@@ -504,11 +511,13 @@ bool verbs_bulk_take (struct verbs_bulk *b, const struct verbs_bulk_end *end,
 struct flight {
     struct verbs_bulk *b;
     struct bulk_pair *out, *in; /* the same, but for a loopback; NULL: none */
-    uint32_t each;              /* messages of a queue pair */
+    uint32_t pieces;            /* writes of a message, the last one shorter */
+    uint32_t tail;              /* bytes of that */
     size_t sends, receives;     /* still to come */
-    struct bulk_point *point;
+    struct bulk_point *point;   /* NULL: messages */
     size_t points;
     uint64_t seen; /* bytes without a stamp, since the last point */
+    int64_t there_ns;
     bool failed;
 };
 
@@ -542,25 +551,27 @@ static struct bulk_qp *find_qp (struct bulk_pair *p, uint64_t id)
     return NULL;
 }
 
-static uint32_t message_number (const struct bulk_pair *p, uint32_t message)
+/* The bytes of a write behind which so many are left of the burst. */
+static uint32_t write_size (const struct flight *f, uint32_t left)
 {
-    return (uint32_t)p->bursts << BURST_BITS | message;
+    return left % f->pieces == 0 ? f->tail : 1U << f->out->size_log;
 }
 
-/* Send the next message of a queue pair, if there is one. */
+/* Send the next write of a queue pair, if there is one. */
 static void post_write (struct flight *f, struct bulk_qp *q)
 {
     const struct bulk_pair *p = f->out;
     const struct ibv_mr *source
         = f->b->source[p->end.strict && f->b->source[1]];
     struct ibv_sge sge
-        = { (uintptr_t)source->addr, 1U << p->size_log, source->lkey };
+        = { (uintptr_t)source->addr, write_size (f, q->out - q->sent - 1),
+            source->lkey };
     struct ibv_send_wr wr = {
         .wr_id = q->id,
         .sg_list = &sge,
-        .num_sge = 1,
+        .num_sge = sge.length > 0,
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl (message_number (p, q->sent)),
+        .imm_data = htonl (q->sent),
         .wr.rdma = {
             .remote_addr = p->address
                            + ((uint64_t)(q - p->qp) << p->size_log),
@@ -570,7 +581,7 @@ static void post_write (struct flight *f, struct bulk_qp *q)
     struct ibv_send_wr *bad;
     int rc;
 
-    if (q->sent == f->each || f->failed)
+    if (q->sent == q->out || f->failed)
         return;
     if ((rc = ibv_post_send (q->qp, &wr, &bad)) != 0)
         fail_flight (f, strerror (rc));
@@ -670,24 +681,46 @@ static int poll_bulk (struct verbs_bulk *b, struct bulk_event *e)
 static void take_message (struct flight *f, struct bulk_qp *q,
                           const struct bulk_event *e)
 {
-    const struct bulk_pair *p = f->in;
+    uint32_t left = q->in - q->came;
+    bool early = left - 1 >= (uint32_t)INT32_MAX;
     int rc;
 
     if (e->status != IBV_WC_SUCCESS)
         fail_by_status (f, e->status);
-    else if (q->came == f->each || e->imm != message_number (p, q->came)
-             || e->bytes != 1U << p->size_log)
+    else if (e->imm != q->came
+             || (!early && e->bytes != write_size (f, left - 1)))
         fail_flight (f, "it sent what is not of this burst");
     else if ((rc = post_bulk_receive (q)) != 0)
         fail_flight (f, strerror (rc));
     else {
         q->came++;
+        if (early)
+            return;
         f->receives--;
+        if (!f->point)
+            return;
         if (e->ns)
             bulk_arrive (f->point, &f->points, e->ns, e->bytes);
         else
             f->seen += e->bytes;
     }
+}
+
+/* Count what comes to a pair that has no burst now. */
+static void take_early (struct verbs_bulk *b, const struct bulk_event *e)
+{
+    struct bulk_qp *q = NULL;
+    size_t i = 0;
+
+    while (i < b->npairs && !(q = find_qp (&b->pair[i], e->id)))
+        i++;
+    if (!q)
+        return;
+    if (e->status == IBV_WC_SUCCESS && e->imm == q->came
+        && post_bulk_receive (q) == 0)
+        q->came++;
+    else
+        b->pair[i].spoiled = true;
 }
 
 /* Take all that have come. Return whether there were any. */
@@ -705,9 +738,7 @@ static bool drain_messages (struct flights *all, struct verbs_bulk *b)
         if (f && !f->failed)
             take_message (f, q, &e);
         else if (!f)
-            /* of a pair that has no burst now */
-            for (int i = 0; i < PAIRS_KEPT; i++)
-                b->pair[i].spoiled |= find_qp (&b->pair[i], e.id) != NULL;
+            take_early (b, &e);
     }
     if (rc < 0)
         fail_flights (all, b);
@@ -723,7 +754,7 @@ static bool note_seen (struct flights *all, const struct verbs_bulk *b,
     for (size_t i = 0; i < all->n; i++) {
         struct flight *f = &all->flight[i];
 
-        if (f->b != b)
+        if (f->b != b || !f->point)
             continue;
         any |= f->seen > 0;
         /* the first point has what came before this end began */
@@ -757,8 +788,8 @@ static bool take_messages (struct flights *all, struct verbs_bulk *b)
     return came;
 }
 
-/* Messages of each queue pair: three quarters of them are whole ones. */
-static uint32_t messages_each (const struct bulk_pair *p, uint64_t bytes)
+/* Writes of each queue pair: three quarters of them are whole ones. */
+static uint32_t writes_each (const struct bulk_pair *p, uint64_t bytes)
 {
     uint64_t unit = (uint64_t)MESSAGES_UNIT * p->qps << p->size_log;
     uint64_t units = bytes / unit + (bytes % unit > 0);
@@ -770,6 +801,20 @@ static uint32_t messages_each (const struct bulk_pair *p, uint64_t bytes)
                : MESSAGES_MAX;
 }
 
+/* What a queue pair will send and receive; some may be here. */
+static void expect_writes (struct flight *f, int i, uint32_t out, uint32_t in)
+{
+    struct bulk_qp *q = &f->in->qp[i];
+    uint32_t early = q->came - q->in;
+
+    early = early < in ? early : in;
+    f->seen += (uint64_t)early << f->in->size_log;
+    f->receives += in - early;
+    q->in += in;
+    f->sends += out;
+    f->out->qp[i].out += out;
+}
+
 static void begin_flight (struct flight *f, struct verbs_bulk *b,
                           struct transport_burst *burst)
 {
@@ -778,6 +823,8 @@ static void begin_flight (struct flight *f, struct verbs_bulk *b,
     struct bulk_pair *out = b ? find_pair (b, &end, 0) : NULL;
     struct bulk_pair *in
         = b && burst->peer == b->self ? find_pair (b, &end, 1) : out;
+    bool messages = burst->out + burst->in > 0;
+    uint32_t each = out ? writes_each (out, burst->bytes) : 0;
 
     burst->lost = true;
     burst->bits = 0;
@@ -786,14 +833,25 @@ static void begin_flight (struct flight *f, struct verbs_bulk *b,
         || in->spoiled)
         return;
     *f = (struct flight){
-        .b = b, .out = out, .in = in, .each = messages_each (out, burst->bytes),
+        .b = b, .out = out, .in = in, .pieces = 1, .tail = 1U << out->size_log,
     };
-    f->sends = f->receives = (size_t)f->each * out->qps;
-    f->point = xcalloc (f->receives + 1, sizeof (*f->point));
+    if (messages) {
+        f->pieces = (uint32_t)((burst->bytes + f->tail - 1) >> out->size_log);
+        f->pieces += f->pieces == 0;
+        f->tail = (uint32_t)(burst->bytes
+                             - ((uint64_t)(f->pieces - 1) << out->size_log));
+        if ((uint64_t)(burst->out + burst->in) * f->pieces > INT32_MAX)
+            fail_flight (f, "more messages than can be counted");
+        else
+            expect_writes (f, 0, burst->out * f->pieces,
+                           burst->in * f->pieces);
+        return;
+    }
+    f->point = xcalloc ((size_t)each * out->qps + 1, sizeof (*f->point));
     if (b->device->clock_khz)
         bulk_arrive (f->point, &f->points, verbs_device_now_ns (b->device), 0);
     for (int i = 0; i < out->qps; i++)
-        out->qp[i].sent = in->qp[i].came = 0;
+        expect_writes (f, i, each, each);
 }
 
 static void begin_writes (struct flight *f)
@@ -818,8 +876,7 @@ static void learn_mtu (struct verbs_bulk *b, const struct bulk_pair *p,
         if (b->mtu < p->mtu)
             b->mtu = p->mtu;
     }
-    else if (!peer->proven && p->bursts == 0 && p->mtu > VERBS_MTU
-             && p->end.peer != b->self)
+    else if (!peer->proven && p->mtu > VERBS_MTU && p->end.peer != b->self)
         peer->mtu_most = p->mtu - 1;
 }
 
@@ -827,18 +884,16 @@ static void end_flight (struct flight *f, struct transport_burst *burst)
 {
     if (!f->b)
         return;
-    if (f->receives == 0) {
-        burst->lost = false;
+    if (f->receives == 0 && f->point) {
         if (f->seen)
             bulk_arrive (f->point, &f->points, clock_ns (), f->seen);
         burst->bits = bulk_best (f->point, f->points);
     }
     if (!f->failed && f->sends + f->receives > 0)
         fail_flight (f, "not all of a burst came in time");
+    burst->lost = f->point ? f->receives > 0 : f->failed;
+    burst->there_ns = f->there_ns;
     learn_mtu (f->b, f->out, !f->failed);
-    f->out->bursts++;
-    if (f->in != f->out)
-        f->in->bursts++;
     free (f->point);
 }
 
@@ -866,12 +921,13 @@ static void await_flights (const struct flights *all, int64_t deadline_ns)
             ibv_ack_cq_events (cq, 1);
 }
 
-void verbs_bulk_run (struct verbs_bulk *const *b, struct transport_burst *burst,
-                     size_t n, int64_t deadline_ns, bool spins)
+bool verbs_bulk_run (struct verbs_bulk *const *b, struct transport_burst *burst,
+                     size_t n, int64_t deadline_ns, bool spins,
+                     bool (*idle) (void *arg), void *arg)
 {
     struct flights all = { .n = n };
     struct flight *f = all.flight;
-    bool armed = false;
+    bool armed = false, well = true;
 
     for (size_t i = 0; i < n; i++)
         begin_flight (&f[i], b[i], &burst[i]);
@@ -881,7 +937,8 @@ void verbs_bulk_run (struct verbs_bulk *const *b, struct transport_burst *burst,
     for (size_t i = 0; i < n; i++)
         begin_writes (&f[i]);
     for (;;) {
-        bool late = clock_ns () >= deadline_ns;
+        int64_t now = clock_ns ();
+        bool late = now >= deadline_ns;
         bool came = false;
         bool done = true;
 
@@ -890,14 +947,19 @@ void verbs_bulk_run (struct verbs_bulk *const *b, struct transport_burst *burst,
                 came |= take_sends (&all, f[i].b);
                 came |= take_messages (&all, f[i].b);
             }
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             done &= f[i].failed || f[i].sends + f[i].receives == 0;
-        if (done || late)
+            if (f[i].receives == 0 && f[i].there_ns == 0)
+                f[i].there_ns = clock_ns ();
+        }
+        if (done || late || !(well = came || !idle || idle (arg)))
             break;
         if (came || spins)
             continue;
         if (armed)
-            await_flights (&all, deadline_ns);
+            await_flights (&all, idle && now + IDLE_NS < deadline_ns
+                                     ? now + IDLE_NS
+                                     : deadline_ns);
         /* what comes before this is seen before it sleeps */
         for (size_t i = 0; !armed && i < n; i++)
             if (is_first_flight (&all, i)) {
@@ -908,6 +970,7 @@ void verbs_bulk_run (struct verbs_bulk *const *b, struct transport_burst *burst,
     }
     for (size_t i = 0; i < n; i++)
         end_flight (&f[i], &burst[i]);
+    return well;
 }
 
 /*

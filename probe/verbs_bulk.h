@@ -5,7 +5,8 @@
  * messages outstanding. All that they receive goes to one buffer, in which
  * others may write and which is never read. Whom a pair is of follows from the
  * peer, the way and whether its writes are strictly in order; a few pairs are
- * kept, those that were prepared last.
+ * kept, those that were prepared last. If the device has pads, all its users
+ * exchange messages: there is a pair for each peer, with one queue pair.
  *
  * Written from documents and tested with soft RoCE only. Not tested: relaxed
  * ordering, the device's clock.
@@ -56,10 +57,12 @@ bool verbs_bulk_take (struct verbs_bulk *b, const struct verbs_bulk_end *end,
                       struct verbs_bulk_info *answer);
 
 /* As transport.bulk: b[i] is that of burst[i]'s rail, NULL if it is lost.
- * `spins`: poll, do not sleep.
+ * `spins`: poll, do not sleep. When there is nothing to do, `idle` is called,
+ * if it is not NULL; false: end, and return so.
  */
-void verbs_bulk_run (struct verbs_bulk *const *b, struct transport_burst *burst,
-                     size_t n, int64_t deadline_ns, bool spins);
+bool verbs_bulk_run (struct verbs_bulk *const *b, struct transport_burst *burst,
+                     size_t n, int64_t deadline_ns, bool spins,
+                     bool (*idle) (void *arg), void *arg);
 
 /* As transport.bulk_port; b may be NULL. */
 void verbs_bulk_port (const struct verbs_device *d, const struct verbs_bulk *b,

@@ -99,7 +99,8 @@ is "$(jq 'length > 3 and length < 8' slow)" true "... not the others"
 goal ()
 {
     run noise --goal h0001,h0017 --noise-on "$1" --noise-length 65536 \
-        --lengths 0,4096 --exchanges 10 --repeats 10 "${@:2}"
+        --noise-messages 100 --lengths 65536,131072 --exchanges 10 \
+        --repeats 10 "${@:2}"
     jq -sc '[.[].pairs] | transpose
         | map(.[1].time_ns.median / .[0].time_ns.median)' out.json
 }
@@ -128,7 +129,7 @@ is "$? $(what '.complete')" "0 true" "2 % loss: all is measured" \
 is "$(what '[.pairs[] | select(.length == 0) | .lost] | add > 0')" true \
     "... pings that were lost are counted"
 is "$(what '[.pairs[] | select(.length > 0) | .lost] | add')" 0 \
-    "... trains arrive"
+    "... messages arrive"
 run topology --lengths 50000 --repeats 3
 is "$? $(what '[.complete, ([.topologies[].lost] | add)]')" "0 [true,0]" \
     "... topologies, too"

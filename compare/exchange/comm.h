@@ -4,8 +4,8 @@
  *
  * A plug point. To add one, write comm_<name>.c and declare its table next to
  * its program. All calls get the handle that the program has opened, as `c`.
- * All processes of a run call barrier, collect and tell in the same order. A
- * message takes one call by its sender and one by its receiver.
+ * All processes of a test call barrier, collect and tell in the same order. A
+ * message is in one run of its sender and one of its receiver.
  *
  * Calls that may fail return
  *
@@ -17,8 +17,7 @@
  *
  * Barriers, collect and tell return 1 even if processes are dead; if process 0
  * is dead, tell returns -1. Between two processes messages arrive in the order
- * in which they were sent, even if earlier ones were lost: a late message is
- * not taken for the next one.
+ * in which they were sent.
  *
  * The content of a message does not matter, except that of a note, which is
  * short.
@@ -36,7 +35,7 @@
 
 enum {
     COMM_NOTE_MAX = 16, /* bytes of a note */
-    COMM_WINDOW = 64,   /* limit of messages that a generic exchange starts at
+    COMM_WINDOW = 64,   /* limit of messages that a generic exchange runs at
                            once */
 };
 
@@ -48,11 +47,13 @@ struct comm_blob {
     size_t len;
 };
 
-/* The outcome of a message that was started. */
-struct comm_done {
-    uint32_t peer; /* its sender or receiver */
-    bool sent;     /* else received */
-    bool lost;
+/* Messages to or from one process. */
+struct comm_messages {
+    uint32_t peer; /* their sender or receiver */
+    bool sends;    /* else they are received */
+    unsigned int n;
+    bool lost;     /* set: one of them was */
+    int64_t ns;    /* set: when the last was done, from the start of the run */
 };
 
 /* One side of exchanges: n messages of len bytes each way between two
@@ -82,31 +83,23 @@ struct comm_exchange {
 };
 
 struct comm {
-    /* Prepare for messages of up to len bytes; all processes call it before the
-     * first message. Return -1 with err if the comm cannot carry so many.
+    /* Prepare for messages of up to len bytes, by this kind of exchange (NULL:
+     * by runs); all processes call it before the first message. Return -1 with
+     * err if the comm cannot carry so many.
      */
-    int (*reserve) (void *c, size_t len, struct error *err);
+    int (*reserve) (void *c, size_t len, const struct comm_exchange *ex,
+                    struct error *err);
 
     int64_t (*now_ns) (void *c); /* only differences are meaningful */
     int (*barrier) (void *c, struct error *err);
 
-    /* Blocking, to and from other processes. A send may return before the
-     * message has been received, or after. recv_any takes the next message of
-     * len bytes from any process and sets its sender; it returns 0 if none came
-     * within the time-out.
+    /* Run messages of len bytes, from and to any processes, this one included:
+     * n rows, one for each process and direction. The messages of a single row
+     * follow one after the other, those of several rows are all started, then
+     * waited for.
      */
-    int (*send) (void *c, uint32_t to, size_t len, struct error *err);
-    int (*recv) (void *c, uint32_t from, size_t len, struct error *err);
-    int (*recv_any) (void *c, size_t len, uint32_t *from, struct error *err);
-
-    /* Start a message, also to and from this process itself. Then wait until
-     * one of the started messages is done (0: none is left), or all of them (0:
-     * some were lost).
-     */
-    int (*start_send) (void *c, uint32_t to, size_t len, struct error *err);
-    int (*start_recv) (void *c, uint32_t from, size_t len, struct error *err);
-    int (*wait_one) (void *c, struct comm_done *done, struct error *err);
-    int (*wait_all) (void *c, struct error *err);
+    int (*run) (void *c, struct comm_messages *m, size_t n, size_t len,
+                struct error *err);
 
     /* A note of at most COMM_NOTE_MAX bytes between two processes: a blocking
      * message whose content is delivered. It is lost only if one of them is

@@ -2,26 +2,19 @@
 /* Comm over a group: the tests' view of the transports verbs and emu. A process
  * is a member of the group and uses its first port.
  *
- * A message is a train of packets, each the pad of a letter (probe/group.h):
- * its bytes are on the wire but never read. A note is a message of one packet
- * whose content is delivered. Each arrives once and in order, as long as both
- * members live. At most COMM_GROUP_WINDOW packets to a member, and
- * COMM_GROUP_FLIGHT in total, are in flight.
- *
- * A member that waits asks now and then and reports what it has; packets that
- * it misses are sent again. Packets acknowledge what arrived before; without
- * any, a member acknowledges every COMM_GROUP_WINDOW / 4 packets, or after
- * one gap of waiting. So an exchange without losses needs no further packets.
- *
- * A member that stays silent though it is asked is dead (group_dead_ns): its
- * messages are lost from then on, and it gets no answers. If a living member
- * does not send a message within that time, the message is lost, too. Each
- * barrier begins a new age: messages of an earlier age are dropped.
- *
  * A round trip of messages that fit into one datagram is a ping, timed by the
- * port's own clock if it has one, and lost if the network lost it. A longer one
- * is two trains. Processes that share a core ping in turns, as in a check
- * (probe/probe.h).
+ * port's own clock if it has one, and lost if the network lost it. Processes
+ * that share a core ping in turns, as in a check (probe/probe.h).
+ *
+ * All other messages are the transport's (struct transport_burst): their bytes
+ * are on the wire but never read. A run has those with TRANSPORT_RAILS_MAX
+ * members at a time. They are lost if they do not come within twice the time
+ * after which a silent member is dead (group_dead_ns), and that of their bytes
+ * at 10 MB/s; from then on all messages between the two are lost, until the
+ * next barrier.
+ *
+ * Notes are letters: who waits for one asks for it now and then. What is
+ * collected and told are objects that members fetch, between two barriers.
  */
 #ifndef COMPARE_EXCHANGE_COMM_GROUP_H
 #define COMPARE_EXCHANGE_COMM_GROUP_H
@@ -30,17 +23,11 @@
 #include "probe/group.h"
 #include "util/error.h"
 
-enum {
-    COMM_GROUP_WINDOW = 64,
-    COMM_GROUP_FLIGHT = 4096,
-    COMM_GROUP_NOTE_MAX = GROUP_LETTER_MAX - 6, /* bytes */
-};
-
 struct comm_group;
 
 /* Open a comm for a group and the host of each member, both borrowed. From now
  * on the group's letters belong to it. All members close it at the same time:
- * they wait for each other, as long as any member may still request messages
+ * they wait for each other, as long as any member may still request something
  * that it missed. comm_group_drop does not wait.
  */
 struct comm_group *comm_group_open (struct group *g, const char *const *host);

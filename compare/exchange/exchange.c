@@ -22,18 +22,6 @@ enum {
  * Kinds
  */
 
-static int repeat_call (const struct comm_side *s,
-                        int (*fn) (void *c, uint32_t peer, size_t len,
-                                   struct error *err),
-                        unsigned int n, struct error *err)
-{
-    int rc = 1;
-
-    for (unsigned int i = 0; i < n && rc > 0; i++)
-        rc = fn (s->c, s->peer, s->len, err);
-    return rc;
-}
-
 /* A kind's manner is its width, a number of messages; NULL: all of them. */
 static unsigned int width_of (const struct comm_exchange *ex,
                               const struct comm_side *s)
@@ -41,23 +29,22 @@ static unsigned int width_of (const struct comm_exchange *ex,
     return ex->manner ? *(const unsigned int *)ex->manner : s->n;
 }
 
-/* `width` messages there, then as many back, until n exchanges are done. */
-static int by_turns (const struct comm_exchange *ex, struct comm_side *s,
-                     struct error *err)
+int exchange_by_turns (const struct comm_exchange *ex, struct comm_side *s,
+                       struct error *err)
 {
-    const struct comm *comm = s->comm;
     unsigned int width = width_of (ex, s);
-    int64_t start = comm->now_ns (s->c);
+    int64_t start = s->comm->now_ns (s->c);
     int rc = 1;
 
-    for (unsigned int i = 0; i < s->n && rc > 0; i += width) {
-        rc = repeat_call (s, s->first ? comm->send : comm->recv, width, err);
-        if (rc > 0)
-            rc = repeat_call (s, s->first ? comm->recv : comm->send, width,
-                              err);
-    }
+    for (unsigned int i = 0; i < s->n && rc > 0; i += width)
+        for (int way = 0; way < 2 && rc > 0; way++) {
+            struct comm_messages m = { .peer = s->peer, .n = width,
+                                       .sends = s->first == (way == 0) };
+
+            rc = s->comm->run (s->c, &m, 1, s->len, err);
+        }
     if (s->first)
-        s->ns = comm->now_ns (s->c) - start;
+        s->ns = s->comm->now_ns (s->c) - start;
     return rc;
 }
 
@@ -65,33 +52,31 @@ static int by_turns (const struct comm_exchange *ex, struct comm_side *s,
 static int at_once (const struct comm_exchange *ex, struct comm_side *s,
                     struct error *err)
 {
-    const struct comm *comm = s->comm;
     unsigned int width = width_of (ex, s);
-    int64_t start = comm->now_ns (s->c);
+    int64_t start = s->comm->now_ns (s->c);
     int rc = 1;
 
     for (unsigned int i = 0; i < s->n && rc > 0; i += width) {
         unsigned int now = s->n - i < width ? s->n - i : width;
-        int started = repeat_call (s, comm->start_recv, now, err);
+        struct comm_messages m[] = {
+            { .peer = s->peer, .n = now },
+            { .peer = s->peer, .n = now, .sends = true },
+        };
 
-        if (started > 0)
-            started = repeat_call (s, comm->start_send, now, err);
-        if (started < 0 || (rc = comm->wait_all (s->c, err)) < 0)
-            return -1;
-        if (started == 0)
-            rc = 0;
+        rc = s->comm->run (s->c, m, 2, s->len, err);
     }
     if (s->first)
-        s->ns = comm->now_ns (s->c) - start;
+        s->ns = s->comm->now_ns (s->c) - start;
     return rc;
 }
 
 static const unsigned int one = 1, half_window = COMM_WINDOW / 2;
 
 static const struct comm_exchange generic[] = {
-    { "round-trip", "a message there, then one back", by_turns, false, &one },
-    { "one-way", "all messages there, then as many back", by_turns, false,
-      NULL },
+    { "round-trip", "a message there, then one back", exchange_by_turns, false,
+      &one },
+    { "one-way", "all messages there, then as many back", exchange_by_turns,
+      false, NULL },
     { "both-ways", "a message each way at once", at_once, true, &one },
     { "async", "many messages each way at once", at_once, true, &half_window },
     { 0 },

@@ -26,6 +26,12 @@ const struct comm_exchange *exchange_find (const struct comm *comm,
                                            const char *name,
                                            struct error *err);
 
+/* A kind's run: as many messages there as its manner, an unsigned int, says
+ * (NULL: all of them), then as many back, until n exchanges are done.
+ */
+int exchange_by_turns (const struct comm_exchange *ex, struct comm_side *s,
+                       struct error *err);
+
 /* All processes get the n words of process 0, which the caller frees; the word
  * and n of the others are ignored. NULL with err.
  */

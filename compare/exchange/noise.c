@@ -99,22 +99,22 @@ static int run_noise_exchange (const struct exchange_session *x,
     const struct party *p = &x->party;
     const uint32_t *noisy = how->process + 2;
     uint32_t n = how->processes, mine = 0;
+    struct comm_messages *m = xarray (2 * (size_t)n, sizeof (*m));
+    size_t all = 0;
+    int rc = 1;
 
     while (mine < n && noisy[mine] != p->me)
         mine++;
-    for (uint64_t k = 0; mine < n && k < x->args->noise_messages; k++) {
-        for (uint32_t i = 1; i < n; i++)
-            if (p->comm->start_recv (p->c, noisy[(mine + n - i) % n],
-                                     how->length, err) < 0)
-                return -1;
-        for (uint32_t i = 1; i < n; i++)
-            if (p->comm->start_send (p->c, noisy[(mine + i) % n], how->length,
-                                     err) < 0)
-                return -1;
-        if (p->comm->wait_all (p->c, err) < 0)
-            return -1;
+    for (uint32_t i = 1; mine < n && i < n; i++) {
+        m[all++] = (struct comm_messages){ .peer = noisy[(mine + n - i) % n],
+                                           .n = 1 };
+        m[all++] = (struct comm_messages){ .peer = noisy[(mine + i) % n],
+                                           .sends = true, .n = 1 };
     }
-    return 0;
+    for (uint64_t k = 0; all > 0 && rc >= 0 && k < x->args->noise_messages; k++)
+        rc = p->comm->run (p->c, m, all, how->length, err);
+    free (m);
+    return rc < 0 ? -1 : 0;
 }
 
 /* One repeat of a goal pair, with noise or without. */
@@ -195,9 +195,11 @@ static int run_goals (struct exchange_session *x, const struct pattern *goals,
                       struct noise_how *how, struct error *err)
 {
     struct series *alone, *noisy;
+    size_t most = x->length.v[x->length.n - 1];
 
-    if ((how->length > x->length.v[x->length.n - 1]
-         && x->party.comm->reserve (x->party.c, how->length, err) < 0)
+    if (x->party.comm->reserve (x->party.c,
+                                how->length > most ? how->length : most, NULL,
+                                err) < 0
         || session_series (x, x->ex->both_ways ? SERIES_ASYNC_ONE_TO_ONE
                                                : SERIES_ONE_TO_ONE,
                            "alone", x->ex->name, &alone, err) < 0

@@ -73,31 +73,19 @@ error:
     return rc;
 }
 
-/* One pass: start a message from and to each process, this one first, and set
- * time[i] to when the message of process i was there, -1 if it was lost.
- */
-static int pass_all (const struct party *p, size_t len, double *time,
-                     struct error *err)
+/* One pass: a message from and to each process, this one first. */
+static int pass_all (const struct party *p, size_t len,
+                     struct comm_messages *m, struct error *err)
 {
-    struct comm_done done;
-    int64_t start;
-    int rc;
-
-    if (p->comm->barrier (p->c, err) < 0)
-        return -1;
-    start = p->comm->now_ns (p->c);
     for (uint32_t i = 0; i < p->n; i++) {
-        uint32_t peer = (p->me + i) % p->n;
-
-        time[i] = -1;
-        if (p->comm->start_recv (p->c, peer, len, err) < 0
-            || p->comm->start_send (p->c, peer, len, err) < 0)
-            return -1;
+        m[2 * i] = (struct comm_messages){ .peer = (p->me + p->n - i) % p->n,
+                                           .n = 1 };
+        m[2 * i + 1] = (struct comm_messages){ .peer = (p->me + i) % p->n,
+                                               .sends = true, .n = 1 };
     }
-    while ((rc = p->comm->wait_one (p->c, &done, err)) > 0)
-        if (!done.sent && !done.lost)
-            time[done.peer] = (double)(p->comm->now_ns (p->c) - start);
-    return rc;
+    return p->comm->barrier (p->c, err) < 0
+               ? -1
+               : p->comm->run (p->c, m, 2 * (size_t)p->n, len, err);
 }
 
 int pairs_run_all (struct party *p, const uint64_t *length, size_t nlengths,
@@ -105,20 +93,22 @@ int pairs_run_all (struct party *p, const uint64_t *length, size_t nlengths,
                    struct error *err)
 {
     struct results *r = results_create (p->n, true);
-    double *time = xarray (p->n, sizeof (*time));
+    struct comm_messages *m = xarray (2 * (size_t)p->n, sizeof (*m));
     unsigned int passes = how->warm_up + how->repeats;
     int64_t start = p->comm->now_ns (p->c);
     int rc = -1;
 
+    if (p->comm->reserve (p->c, length[nlengths - 1], NULL, err) < 0)
+        goto error;
     for (size_t l = 0; l < nlengths; l++) {
         for (unsigned int i = 0; i < passes; i++) {
-            if (pass_all (p, length[l], time, err) < 0)
+            if (pass_all (p, length[l], m, err) < 0)
                 goto error;
-            for (uint32_t k = 0; i >= how->warm_up && k < p->n; k++)
-                if (time[k] >= 0)
-                    results_add (r, k, time[k]);
+            for (uint32_t k = 0; i >= how->warm_up && k < 2 * p->n; k += 2)
+                if (m[k].lost)
+                    results_add_lost (r, m[k].peer);
                 else
-                    results_add_lost (r, k);
+                    results_add (r, m[k].peer, (double)m[k].ns);
             progress_show (&p->progress, l * passes + i + 1,
                            nlengths * passes);
         }
@@ -129,7 +119,7 @@ int pairs_run_all (struct party *p, const uint64_t *length, size_t nlengths,
 error:
     progress_hide (&p->progress);
     results_destroy (r);
-    free (time);
+    free (m);
     return rc;
 }
 

@@ -638,7 +638,8 @@ static int prepare_exchange (struct exchange_session *x,
     if (test->exchange && !(x->ex = exchange_find (p->comm, name, err)))
         return -1;
     return x->length.n > 0
-               ? p->comm->reserve (p->c, x->length.v[x->length.n - 1], err)
+               ? p->comm->reserve (p->c, x->length.v[x->length.n - 1], x->ex,
+                                   err)
                : 0;
 }
 

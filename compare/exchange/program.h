@@ -218,7 +218,7 @@ size_t pairs_worst (const struct series *s, struct probe *pair, size_t n);
  *     star      process 0 sends to all; each of the others receives, then
  *               replies
  *     complete  each sends to all that come after it, in order; it replies to
- *               messages from those before it as they arrive
+ *               those before it when all their messages have arrived
  *     ring      each sends to its right and receives from its left; then it
  *               sends to its left and receives from its right
  *

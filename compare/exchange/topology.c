@@ -26,54 +26,73 @@ enum {
 
 typedef int (*pass_f) (const struct party *p, size_t len, struct error *err);
 
+static int run_one (const struct party *p, uint32_t peer, bool sends,
+                    size_t len, struct error *err)
+{
+    struct comm_messages m = { .peer = peer, .sends = sends, .n = 1 };
+
+    return p->comm->run (p->c, &m, 1, len, err);
+}
+
+/* A message from each of the processes first .. end-1 but this one. */
+static size_t add_messages (const struct party *p, struct comm_messages *m,
+                            bool sends, uint32_t first, uint32_t end)
+{
+    size_t n = 0;
+
+    for (uint32_t i = first; i < end; i++)
+        if (i != p->me)
+            m[n++] = (struct comm_messages){ i, sends, .n = 1 };
+    return n;
+}
+
 static int star (const struct party *p, size_t len, struct error *err)
 {
+    struct comm_messages *m;
     int rc = 1;
 
     if (p->me != 0) {
-        rc = p->comm->recv (p->c, 0, len, err);
-        return rc <= 0 ? rc : p->comm->send (p->c, 0, len, err);
+        rc = run_one (p, 0, false, len, err);
+        return rc <= 0 ? rc : run_one (p, 0, true, len, err);
     }
     for (uint32_t i = 1; i < p->n && rc > 0; i++)
-        rc = p->comm->send (p->c, i, len, err);
-    for (uint32_t i = 1; i < p->n && rc > 0; i++) {
-        uint32_t from;
-
-        rc = p->comm->recv_any (p->c, len, &from, err);
-    }
+        rc = run_one (p, i, true, len, err);
+    m = xarray (p->n, sizeof (*m));
+    if (rc > 0)
+        rc = p->comm->run (p->c, m, add_messages (p, m, false, 1, p->n), len,
+                           err);
+    free (m);
     return rc;
 }
 
 static int exchange_complete (const struct party *p, size_t len,
                               struct error *err)
 {
-    uint32_t from;
-    int all, rc = 1;
+    struct comm_messages *m = xarray (p->n, sizeof (*m));
+    size_t n;
+    int rc = 1;
 
     for (uint32_t i = p->me + 1; i < p->n && rc > 0; i++)
-        rc = p->comm->send (p->c, i, len, err);
-    for (uint32_t i = 1; i < p->n && rc > 0; i++) {
-        rc = p->comm->recv_any (p->c, len, &from, err);
-        if (rc > 0 && from < p->me)
-            rc = p->comm->start_send (p->c, from, len, err);
-    }
-    if (rc < 0 || (all = p->comm->wait_all (p->c, err)) < 0)
-        return -1;
-    return rc && all;
+        rc = run_one (p, i, true, len, err);
+    n = add_messages (p, m, false, 0, p->me);
+    if (rc > 0 && n > 0)
+        rc = p->comm->run (p->c, m, n, len, err);
+    n = add_messages (p, m, true, 0, p->me);
+    n += add_messages (p, m + n, false, p->me + 1, p->n);
+    if (rc > 0)
+        rc = p->comm->run (p->c, m, n, len, err);
+    free (m);
+    return rc;
 }
 
 /* Send to one neighbour while receiving from the other. */
 static int shift (const struct party *p, uint32_t to, uint32_t from,
                   size_t len, struct error *err)
 {
-    int rc = p->comm->start_send (p->c, to, len, err);
-    int all;
+    struct comm_messages m[] = { { .peer = from, .n = 1 },
+                                 { .peer = to, .sends = true, .n = 1 } };
 
-    if (rc > 0)
-        rc = p->comm->recv (p->c, from, len, err);
-    if (rc < 0 || (all = p->comm->wait_all (p->c, err)) < 0)
-        return -1;
-    return rc && all;
+    return p->comm->run (p->c, m, 2, len, err);
 }
 
 static int ring (const struct party *p, size_t len, struct error *err)
@@ -85,19 +104,24 @@ static int ring (const struct party *p, size_t len, struct error *err)
     return rc <= 0 ? rc : shift (p, left, right, len, err);
 }
 
-/* Start a message from and to each of n peers, then wait for all. */
+/* A message from and to each of n peers, all at once: the i-th that is received
+ * is not the i-th that is sent to, so that all processes have the same share of
+ * them at a time.
+ */
 static int exchange_with_peers (const struct party *p, const uint32_t *peer,
                                 uint32_t n, size_t len, struct error *err)
 {
-    int all, rc = 1;
+    struct comm_messages *m = xarray (2 * (size_t)n, sizeof (*m));
+    int rc;
 
-    for (uint32_t i = 0; i < n && rc > 0; i++)
-        rc = p->comm->start_recv (p->c, peer[i], len, err);
-    for (uint32_t i = 0; i < n && rc > 0; i++)
-        rc = p->comm->start_send (p->c, peer[i], len, err);
-    if (rc < 0 || (all = p->comm->wait_all (p->c, err)) < 0)
-        return -1;
-    return rc && all;
+    for (uint32_t i = 0; i < n; i++) {
+        m[2 * i] = (struct comm_messages){ .peer = peer[n - 1 - i], .n = 1 };
+        m[2 * i + 1] = (struct comm_messages){ .peer = peer[i], .sends = true,
+                                               .n = 1 };
+    }
+    rc = p->comm->run (p->c, m, 2 * (size_t)n, len, err);
+    free (m);
+    return rc;
 }
 
 static int with_others (const struct party *p, size_t len, struct error *err)

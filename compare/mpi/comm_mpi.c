@@ -110,7 +110,7 @@ static void drop_messages (struct comm_mpi *c)
     free (c->buffer);
     free (c->out);
     free (c->in);
-    for (int i = 0; i < c->started.room; i++) {
+    for (size_t i = 0; i < c->started.room; i++) {
         free (c->started.buffer[i]);
         c->started.buffer[i] = NULL;
     }
@@ -145,7 +145,8 @@ void comm_mpi_close (struct comm_mpi *c)
         MPI_Comm_free (&c->comm);
     free (c->started.request);
     free (c->started.status);
-    free (c->started.what);
+    free (c->started.done);
+    free (c->started.row);
     free (c->started.buffer);
     free (c->place);
     free (c->name);
@@ -155,8 +156,8 @@ void comm_mpi_close (struct comm_mpi *c)
 }
 
 /*
- * Messages. Buffers are written before they are used: otherwise the kernel
- * would map all of their pages to its single page of zeros.
+ * Buffers of messages. They are written before they are used: otherwise the
+ * kernel would map all of their pages to its single page of zeros.
  */
 
 static uint8_t *make_message (size_t len)
@@ -191,10 +192,12 @@ int comm_mpi_buffer (struct comm_mpi *c, size_t len, struct error *err)
     return -1;
 }
 
-static int reserve (void *vc, size_t len, struct error *err)
+static int reserve (void *vc, size_t len, const struct comm_exchange *ex,
+                    struct error *err)
 {
     struct comm_mpi *c = vc;
 
+    (void)ex;
     if (len > INT_MAX)
         return error_input (err, "MPI takes no message of %zu bytes", len);
     drop_messages (c);
@@ -223,111 +226,96 @@ static int barrier (void *vc, struct error *err)
     return done (CALL (err, MPI_Barrier, c->comm));
 }
 
-static int send_mpi (void *vc, uint32_t to, size_t len, struct error *err)
-{
-    struct comm_mpi *c = vc;
-
-    return done (CALL (err, MPI_Send, c->out, (int)len, MPI_BYTE, (int)to, TAG,
-                       c->comm));
-}
-
-static int recv (void *vc, uint32_t from, size_t len, struct error *err)
-{
-    struct comm_mpi *c = vc;
-
-    return done (CALL (err, MPI_Recv, c->in, (int)len, MPI_BYTE, (int)from,
-                       TAG, c->comm, MPI_STATUS_IGNORE));
-}
-
-static int recv_any (void *vc, size_t len, uint32_t *from, struct error *err)
-{
-    struct comm_mpi *c = vc;
-    MPI_Status status;
-
-    if (CALL (err, MPI_Recv, c->in, (int)len, MPI_BYTE, MPI_ANY_SOURCE, TAG,
-              c->comm, &status) < 0)
-        return -1;
-    *from = (uint32_t)status.MPI_SOURCE;
-    return 1;
-}
-
 /*
- * Messages that are started now and waited for later
+ * Messages
  */
 
-/* Make room for one more message. */
-static void grow_request_array (struct started *s)
+/* Messages of one row, one after the other. */
+static int run_row (struct comm_mpi *c, const struct comm_messages *m, int len,
+                    struct error *err)
 {
-    size_t room = s->room > 0 ? 2 * (size_t)s->room : COMM_WINDOW;
+    int rc = 0;
 
-    if (s->n < s->room)
+    for (unsigned int i = 0; i < m->n && rc == 0; i++)
+        rc = m->sends ? CALL (err, MPI_Send, c->out, len, MPI_BYTE,
+                              (int)m->peer, TAG, c->comm)
+                      : CALL (err, MPI_Recv, c->in, len, MPI_BYTE,
+                              (int)m->peer, TAG, c->comm, MPI_STATUS_IGNORE);
+    return rc;
+}
+
+/* Make room for so many messages. */
+static void grow_request_arrays (struct started *s, size_t room)
+{
+    if (room <= s->room)
         return;
     s->request = xrealloc (s->request, room, sizeof (*s->request));
     s->status = xrealloc (s->status, room, sizeof (*s->status));
-    s->what = xrealloc (s->what, room, sizeof (*s->what));
+    s->done = xrealloc (s->done, room, sizeof (*s->done));
+    s->row = xrealloc (s->row, room, sizeof (*s->row));
     s->buffer = xrealloc (s->buffer, room, sizeof (*s->buffer));
-    for (; s->room < (int)room; s->room++)
+    for (; s->room < room; s->room++)
         s->buffer[s->room] = NULL;
 }
 
-static int start_send (void *vc, uint32_t to, size_t len, struct error *err)
+static int start_messages (struct comm_mpi *c, struct comm_messages *m, int len,
+                           size_t *n, struct error *err)
+{
+    struct started *s = &c->started;
+
+    for (unsigned int i = 0; i < m->n; i++, ++*n) {
+        s->row[*n] = m;
+        if (!m->sends && !s->buffer[*n])
+            s->buffer[*n] = make_message (c->len);
+        if ((m->sends
+                 ? CALL (err, MPI_Isend, c->out, len, MPI_BYTE, (int)m->peer,
+                         TAG, c->comm, &s->request[*n])
+                 : CALL (err, MPI_Irecv, s->buffer[*n], len, MPI_BYTE,
+                         (int)m->peer, TAG, c->comm, &s->request[*n]))
+            < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Receives are started before sends. */
+static int run (void *vc, struct comm_messages *m, size_t n, size_t len,
+                struct error *err)
 {
     struct comm_mpi *c = vc;
     struct started *s = &c->started;
+    int64_t start = clock_ns ();
+    size_t all = 0, room = 0;
+    int done_now;
 
-    grow_request_array (s);
-    if (CALL (err, MPI_Isend, c->out, (int)len, MPI_BYTE, (int)to, TAG,
-              c->comm, &s->request[s->n]) < 0)
-        return -1;
-    s->what[s->n++] = (struct comm_done){ .peer = to, .sent = true };
+    for (size_t i = 0; i < n; i++) {
+        room += m[i].n;
+        m[i].lost = false;
+        m[i].ns = 0;
+    }
+    if (n == 1) {
+        if (run_row (c, m, (int)len, err) < 0)
+            return -1;
+        m->ns = clock_ns () - start;
+        return 1;
+    }
+    grow_request_arrays (s, room);
+    for (int sends = 0; sends < 2; sends++)
+        for (size_t i = 0; i < n; i++)
+            if (m[i].sends == sends
+                && start_messages (c, &m[i], (int)len, &all, err) < 0)
+                return -1;
+    for (size_t left = all; left > 0; left -= (size_t)done_now) {
+        int64_t ns;
+
+        if (CALL (err, MPI_Waitsome, (int)all, s->request, &done_now, s->done,
+                  s->status) < 0)
+            return -1;
+        ns = clock_ns () - start;
+        for (int i = 0; i < done_now; i++)
+            s->row[s->done[i]]->ns = ns;
+    }
     return 1;
-}
-
-static int start_recv (void *vc, uint32_t from, size_t len, struct error *err)
-{
-    struct comm_mpi *c = vc;
-    struct started *s = &c->started;
-
-    grow_request_array (s);
-    if (!s->buffer[s->n])
-        s->buffer[s->n] = make_message (c->len);
-    if (CALL (err, MPI_Irecv, s->buffer[s->n], (int)len, MPI_BYTE, (int)from,
-              TAG, c->comm, &s->request[s->n]) < 0)
-        return -1;
-    s->what[s->n++] = (struct comm_done){ .peer = from };
-    return 1;
-}
-
-static int wait_one (void *vc, struct comm_done *what, struct error *err)
-{
-    struct comm_mpi *c = vc;
-    struct started *s = &c->started;
-    uint8_t *buffer;
-    int i;
-
-    if (s->n == 0)
-        return 0;
-    if (CALL (err, MPI_Waitany, s->n, s->request, &i, MPI_STATUS_IGNORE) < 0)
-        return -1;
-    *what = s->what[i];
-    /* the last message takes its place; the two swap their buffers */
-    s->n--;
-    buffer = s->buffer[i];
-    s->request[i] = s->request[s->n];
-    s->what[i] = s->what[s->n];
-    s->buffer[i] = s->buffer[s->n];
-    s->buffer[s->n] = buffer;
-    return 1;
-}
-
-static int wait_all (void *vc, struct error *err)
-{
-    struct comm_mpi *c = vc;
-    int n = c->started.n;
-
-    c->started.n = 0;
-    return done (CALL (err, MPI_Waitall, n, c->started.request,
-                       c->started.status));
 }
 
 /*
@@ -412,9 +400,7 @@ static int broadcast_mpi_blob (void *vc, struct comm_blob *blob,
 }
 
 const struct comm comm_mpi = {
-    .reserve = reserve, .now_ns = now_ns, .barrier = barrier, .send = send_mpi,
-    .recv = recv, .recv_any = recv_any, .start_send = start_send,
-    .start_recv = start_recv, .wait_one = wait_one, .wait_all = wait_all,
+    .reserve = reserve, .now_ns = now_ns, .barrier = barrier, .run = run,
     .send_note = send_note, .recv_note = recv_note, .collect = gather_mpi_blobs,
     .tell = broadcast_mpi_blob, .exchanges = comm_mpi_kinds,
 };

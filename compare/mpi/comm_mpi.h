@@ -21,16 +21,16 @@
 #include "compare/mpi/places.h"
 #include "util/error.h"
 
-/* Messages that were started and are not done: elements 0 .. n-1 of each array.
- * A receive has a buffer of its own, which stays for a later one. All sends use
- * the same buffer, comm_mpi.out.
+/* Messages of a run. A receive has a buffer of its own, which stays for a later
+ * one. All sends use the same buffer, comm_mpi.out.
  */
 struct started {
-    MPI_Request *request;
-    MPI_Status *status; /* gcc rejects MPICH's MPI_STATUSES_IGNORE */
-    struct comm_done *what;
-    uint8_t **buffer; /* [room]; NULL until needed */
-    int n, room;
+    MPI_Request *request; /* [room] */
+    MPI_Status *status;   /* gcc rejects MPICH's MPI_STATUSES_IGNORE */
+    int *done;
+    struct comm_messages **row;
+    uint8_t **buffer;     /* [room]; NULL until needed */
+    size_t room;
 };
 
 /* All may call MPI with its communicator, which returns errors, and with its

@@ -35,8 +35,7 @@ struct pending {
     size_t len;
 };
 
-enum want_kind { WANT_NOW, WANT_FROM, WANT_ANY, WANT_TAKEN, WANT_PENDING,
-                 WANT_BARRIER };
+enum want_kind { WANT_NOW, WANT_FROM, WANT_TAKEN, WANT_PENDING, WANT_BARRIER };
 
 struct want {
     enum want_kind kind;
@@ -132,16 +131,6 @@ static int64_t when_pending (const struct process *p, size_t i)
                    : arrival (for_pending (p, i));
 }
 
-static int64_t when_any (const struct process *p)
-{
-    int64_t best = NEVER;
-
-    for (uint32_t i = 0; i < p->w->n; i++)
-        if (arrival (head (p, i)) < best)
-            best = arrival (head (p, i));
-    return best;
-}
-
 static int64_t when_barrier (const struct process *p)
 {
     const struct inproc_world *v = p->w->world;
@@ -165,9 +154,6 @@ static int64_t when (const struct process *p)
         break;
     case WANT_FROM:
         t = arrival (head (p, want->peer));
-        break;
-    case WANT_ANY:
-        t = when_any (p);
         break;
     case WANT_TAKEN:
         t = accepted (p->w, want->sent);
@@ -383,30 +369,6 @@ static int do_recv_note (void *c, uint32_t from, void *data, size_t len,
     return recv_message (c, from, len, data, err);
 }
 
-static int do_recv_any (void *c, size_t len, uint32_t *from,
-                        struct error *err)
-{
-    struct process *p = c;
-
-    if (until (p, (struct want){ .kind = WANT_ANY,
-                                 .until_ns = p->clock + p->w->timeout_ns })
-        < 0)
-        return stuck (err);
-    for (uint32_t i = 0; i < p->w->n; i++)
-        if (arrival (head (p, i)) <= p->clock) {
-            if (head (p, i)->len != len)
-                return error_world (err, "%u: %zu bytes, not %zu", p->rank,
-                                    head (p, i)->len, len);
-            *from = i;
-            take (p, head (p, i));
-            return 1;
-        }
-    for (uint32_t i = 0; i < p->w->n; i++)
-        if (head (p, i))
-            lose (p, i);
-    return 0;
-}
-
 static int do_start_send (void *c, uint32_t to, size_t len, struct error *err)
 {
     struct process *p = c;
@@ -439,26 +401,27 @@ static void remove_pending (struct process *p, size_t i)
 }
 
 static int end_pending (struct process *p, size_t i, bool lost,
-                        struct comm_done *done, struct error *err)
+                        struct pending *x, struct error *err)
 {
-    const struct pending x = p->pending[i];
-    struct message *m = x.sent ? NULL : for_pending (p, i);
+    struct message *m;
 
-    *done = (struct comm_done){ x.peer, x.sent != NULL, lost };
+    *x = p->pending[i];
+    m = x->sent ? NULL : for_pending (p, i);
     remove_pending (p, i);
     if (lost)
-        lose (p, x.peer);
-    else if (m && m->len != x.len)
+        lose (p, x->peer);
+    else if (m && m->len != x->len)
         return error_world (err, "%u: %zu bytes from %u, not %zu", p->rank,
-                            m->len, x.peer, x.len);
+                            m->len, x->peer, x->len);
     else if (m)
         take (p, m);
     return 1;
 }
 
-static int do_wait_one (void *c, struct comm_done *done, struct error *err)
+/* Wait until one of those that were started is done; 0: none is left. */
+static int wait_pending (struct process *p, struct pending *done, bool *lost,
+                         struct error *err)
 {
-    struct process *p = c;
     int64_t until_ns = 0;
 
     if (p->npending == 0)
@@ -469,20 +432,63 @@ static int do_wait_one (void *c, struct comm_done *done, struct error *err)
                                  .until_ns = until_ns }) < 0)
         return stuck (err);
     for (size_t i = 0; i < p->npending; i++)
-        if (when_pending (p, i) <= p->clock)
+        if (when_pending (p, i) <= p->clock) {
+            *lost = false;
             return end_pending (p, i, false, done, err);
+        }
+    *lost = true;
     return end_pending (p, 0, true, done, err);
 }
 
-static int do_wait_all (void *c, struct error *err)
+static int start_rows (struct process *p, struct comm_messages *m, size_t n,
+                       bool sends, size_t len, struct error *err)
 {
-    struct comm_done done;
-    int all = 1;
-    int rc;
+    for (size_t i = 0; i < n; i++)
+        for (unsigned int k = 0; m[i].sends == sends && k < m[i].n; k++) {
+            int rc = (sends ? do_start_send : do_start_recv) (p, m[i].peer, len,
+                                                              err);
 
-    while ((rc = do_wait_one (c, &done, err)) > 0)
-        all = all && !done.lost;
-    return rc < 0 ? -1 : all;
+            if (rc < 0)
+                return -1;
+            m[i].lost = m[i].lost || rc == 0;
+        }
+    return 0;
+}
+
+static int do_run (void *c, struct comm_messages *m, size_t n, size_t len,
+                   struct error *err)
+{
+    struct process *p = c;
+    int64_t start = p->clock;
+    struct pending done;
+    bool lost = false;
+    int rc = 1;
+
+    for (size_t i = 0; i < n; i++) {
+        m[i].lost = false;
+        m[i].ns = 0;
+    }
+    if (n == 1) {
+        for (unsigned int k = 0; k < m->n && rc > 0; k++)
+            rc = (m->sends ? do_send : do_recv) (c, m->peer, len, err);
+        m->lost = rc == 0;
+        m->ns = p->clock - start;
+        return rc;
+    }
+    if (start_rows (p, m, n, false, len, err) < 0
+        || start_rows (p, m, n, true, len, err) < 0)
+        return -1;
+    while ((rc = wait_pending (p, &done, &lost, err)) > 0)
+        for (size_t i = 0; i < n; i++)
+            if (m[i].peer == done.peer && m[i].sends == (done.sent != NULL)) {
+                m[i].lost = m[i].lost || lost;
+                m[i].ns = p->clock - start;
+            }
+    if (rc < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        rc |= m[i].lost;
+    return !rc;
 }
 
 /*
@@ -559,9 +565,11 @@ static int do_tell (void *c, struct comm_blob *blob, struct error *err)
     return 1;
 }
 
-static int do_reserve (void *c, size_t len, struct error *err)
+static int do_reserve (void *c, size_t len, const struct comm_exchange *ex,
+                       struct error *err)
 {
     (void)c;
+    (void)ex;
     if (len > 1 << 30)
         return error_input (err, "messages of %zu bytes are too long", len);
     return 1;
@@ -576,13 +584,7 @@ const struct comm comm_inproc = {
     .reserve = do_reserve,
     .now_ns = do_now,
     .barrier = do_barrier,
-    .send = do_send,
-    .recv = do_recv,
-    .recv_any = do_recv_any,
-    .start_send = do_start_send,
-    .start_recv = do_start_recv,
-    .wait_one = do_wait_one,
-    .wait_all = do_wait_all,
+    .run = do_run,
     .send_note = do_send_note,
     .recv_note = do_recv_note,
     .collect = do_collect,

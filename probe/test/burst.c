@@ -130,12 +130,15 @@ static bool over_cable (uint32_t from, uint32_t to)
 }
 
 static int fake_bulk (void *t, struct transport_burst *b, size_t n,
-                      int64_t deadline_ns, struct error *err)
+                      int64_t deadline_ns, transport_take_f take, void *arg,
+                      struct error *err)
 {
     const struct scene *what = shared->what;
 
     (void)t;
     (void)deadline_ns;
+    (void)take;
+    (void)arg;
     for (size_t i = 0; i < n; i++) {
         bool bad = me == VICTIM && b[i].peer != me;
 

@@ -119,7 +119,8 @@ static void run_bursts (void *t, int me)
         if (me == 1 && (k == dies || k == sleeps))
             ualarm (1000, 0);
         if (verbs->bulk (t, burst, n,
-                         verbs->now_ns (t) + deadline_ms * 1000000, &err)
+                         verbs->now_ns (t) + deadline_ms * 1000000, NULL,
+                         NULL, &err)
             < 0)
             die ("bulk", &err);
         for (size_t i = 0; i < n; i++)

@@ -37,7 +37,8 @@ static struct transport_burst burst_with (uint32_t peer, double bytes,
     struct error err;
 
     if (transport_emu.bulk_prepare (arena_own, 0, peer, b.way, false, &err) != 1
-        || transport_emu.bulk (arena_own, &b, 1, deadline, &err) < 0)
+        || transport_emu.bulk (arena_own, &b, 1, deadline, NULL, NULL, &err)
+               < 0)
         b.lost = true;
     return b;
 }
@@ -106,7 +107,8 @@ static int lie (struct group *g, void *shared)
     (void)g;
     (void)shared;
     if (arena_me == 0)
-        return transport_emu.bulk (arena_own, &b, 1, MS, &err) < 0 ? 0 : 1;
+        return transport_emu.bulk (arena_own, &b, 1, MS, NULL, NULL, &err)
+               >= 0;
     b = burst_with (0, MB, MS);
     return b.lost && transport_emu.now_ns (arena_own) == MS ? 0 : 1;
 }

@@ -30,7 +30,7 @@ static int reach (const char *path)
     return fd;
 }
 
-#define HELLO "\x09\0\1\0" "\x8\0\0\0" "h0001"
+#define HELLO "\x09\0\1\0" "\x9\0\0\0" "h0001"
 #define PAD "\0\0\0\0"
 #define QUEUES "\1\0\0\0" "\2\0\0\0" "\0\0" /* level 0, datagrams */
 #define JOIN "\x0c\0\3\0" "\1\2\3\4\5\6\7\x8" "\1\0\0\0"
@@ -52,9 +52,9 @@ static const struct {
     int answer; /* type of the last frame; 0: none */
 } streams[] = {
     { "a good HELLO", BYTES (HELLO), EMU_WELCOME },
-    { "an unknown host", BYTES ("\x09\0\1\0" "\x8\0\0\0" "h0099"), EMU_ERROR },
+    { "an unknown host", BYTES ("\x09\0\1\0" "\x9\0\0\0" "h0099"), EMU_ERROR },
     { "another version", BYTES ("\x09\0\1\0" "\7\0\0\0" "h0001"), EMU_ERROR },
-    { "a HELLO without a name", BYTES ("\4\0\1\0" "\x8\0\0\0"), EMU_ERROR },
+    { "a HELLO without a name", BYTES ("\4\0\1\0" "\x9\0\0\0"), EMU_ERROR },
     { "an empty HELLO", BYTES ("\0\0\1\0"), EMU_ERROR },
     { "two HELLOs", BYTES (HELLO HELLO), EMU_ERROR },
     { "an unknown frame", BYTES ("\0\0\x63\0"), EMU_ERROR },

@@ -620,10 +620,13 @@ static void answer_bulk (void *owner, int64_t time,
     uint8_t buf[EMU_PAYLOAD_MAX];
 
     wire_put (buf, (uint64_t)time, 8);
-    for (size_t i = 0; i < n; i++)
-        wire_put (buf + 8 + 8 * i,
-                  burst[i].lost ? 0 : (uint64_t)fmax (burst[i].bits, 1), 8);
-    answer (owner, EMU_BULK, buf, 8 + 8 * n);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t *p = buf + 8 + EMU_BURST_DONE * i;
+
+        wire_put (p, burst[i].lost ? 0 : (uint64_t)fmax (burst[i].bits, 1), 8);
+        wire_put (p + 8, (uint64_t)burst[i].there, 8);
+    }
+    answer (owner, EMU_BULK, buf, 8 + EMU_BURST_DONE * n);
 }
 
 static void on_bulk (struct conn *c, const uint8_t *p, size_t len)
@@ -634,7 +637,7 @@ static void on_bulk (struct conn *c, const uint8_t *p, size_t len)
     uint64_t deadline;
     struct error err;
 
-    if (n < 1 || n > EMU_BURSTS_MAX
+    if (len < EMU_BULK_HEADER || n > EMU_BURSTS_MAX
         || len != EMU_BULK_HEADER + n * (size_t)EMU_BURST) {
         refuse (c, "bad BULK");
         return;
@@ -653,7 +656,10 @@ static void on_bulk (struct conn *c, const uint8_t *p, size_t len)
                         .other = (uint32_t)wire_get (p + 14, 4),
                         .as = { .level = p[26], .rc = true } },
             .bytes = wire_get (p + 18, 8),
-            .strict = p[27],
+            .strict = p[27] & EMU_STRICT,
+            .messages = p[27] & EMU_MESSAGES,
+            .deaf = p[27] & EMU_DEAF,
+            .serves = p[27] & EMU_SERVES,
         };
     }
     if (session_bulk (c->client, burst, n,

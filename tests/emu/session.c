@@ -95,6 +95,7 @@ struct session_flow {
     struct session_header header;
     uint64_t bytes;
     bool strict;
+    bool kept; /* of messages */
     bool loops;
     struct client *from; /* who sends, and waits for its end */
     struct client *to;   /* who waits for it; NULL: nobody, yet */
@@ -141,6 +142,8 @@ struct client {
     } burst[SESSION_BURSTS_MAX];
     size_t nbursts;
     size_t open; /* flows that are to end */
+    int64_t ended; /* the last one */
+    bool serves;
     session_done_f done;
     struct client_end own[];
 };
@@ -849,19 +852,28 @@ static void set_deadline (struct client *c, enum client_state state,
     heap_add (s, &c->deadline);
 }
 
+/* Deliver what has waited for the client, if it is not after its deadline.
+ * Return whether there was something.
+ */
+static bool deliver_first (struct client *c)
+{
+    struct session_message *msg = c->inbox;
+
+    if (!msg || msg->event.time > c->deadline.time)
+        return false;
+    if (!(c->inbox = msg->next))
+        c->inbox_end = &c->inbox;
+    c->ninbox--;
+    deliver_message (c, msg);
+    return true;
+}
+
 void session_wait (struct client *c, int64_t deadline)
 {
     if (c->state == CLIENT_WAITS || c->state == CLIENT_BURSTS)
         return;
     set_deadline (c, CLIENT_WAITS, deadline);
-    if (c->inbox && c->inbox->event.time <= c->deadline.time) {
-        struct session_message *msg = c->inbox;
-
-        if (!(c->inbox = msg->next))
-            c->inbox_end = &c->inbox;
-        c->ninbox--;
-        deliver_message (c, msg);
-    }
+    deliver_first (c);
 }
 
 static void arrive (struct session *s, struct session_message *msg)
@@ -870,7 +882,8 @@ static void arrive (struct session *s, struct session_message *msg)
 
     if (!c || c->ninbox >= SESSION_PENDING_MAX)
         drop (s, msg);
-    else if (c->state == CLIENT_WAITS)
+    else if (c->state == CLIENT_WAITS
+             || (c->state == CLIENT_BURSTS && c->serves))
         deliver_message (c, msg);
     else {
         msg->next = NULL;
@@ -1102,10 +1115,11 @@ static void cancel_flow (struct session *s, struct session_flow *flow)
 static void finish_bursts (struct client *c, int64_t time)
 {
     struct session_burst burst[SESSION_BURSTS_MAX];
+    size_t n = c->nbursts;
 
     if (c->deadline.pos)
         heap_remove (c->session, &c->deadline);
-    for (size_t i = 0; i < c->nbursts; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct client_burst *b = &c->burst[i];
 
         if (b->out)
@@ -1116,14 +1130,16 @@ static void finish_bursts (struct client *c, int64_t time)
         }
         burst[i] = b->as;
     }
+    c->nbursts = 0;
     start_running (c, time > c->clock ? time : c->clock);
-    c->done (c->owner, c->clock, burst, c->nbursts);
+    c->done (c->owner, c->clock, burst, n);
 }
 
 static void count_ended (struct client *c)
 {
-    if (--c->open == 0)
-        finish_bursts (c, c->session->now);
+    c->ended = c->session->now;
+    if (--c->open == 0 && c->state == CLIENT_BURSTS)
+        finish_bursts (c, c->ended);
 }
 
 /* All of the flow is at its receiver, who has called. */
@@ -1132,6 +1148,7 @@ static void take_flow (struct client_burst *b, const struct session_flow *flow)
     b->in = NULL;
     b->as.lost = false;
     b->as.bits = bulk_best (flow->arrived, flow->points);
+    b->as.there = flow->arrived[flow->points - 1].ns + flow->latency;
 }
 
 /* All of it is there. */
@@ -1145,8 +1162,10 @@ static void arrive_flow (struct session *s, struct session_flow *flow)
         if (flow->to->burst[i].in == flow)
             take_flow (&flow->to->burst[i], flow);
     for (size_t i = 0; i < from->nbursts; i++)
-        if (from->burst[i].out == flow)
+        if (from->burst[i].out == flow) {
             from->burst[i].out = NULL;
+            from->burst[i].as.lost &= !from->burst[i].as.deaf;
+        }
     if (flow->to || flow->unwanted)
         free_flow (s, flow);
     count_ended (from);
@@ -1170,28 +1189,35 @@ static bool is_of (const struct session *s, const struct session_flow *flow,
 static void look_for_flow (struct client *c, struct client_burst *b)
 {
     struct session *s = c->session;
+    struct session_flow *first = NULL;
     int64_t oldest = 2 * c->clock - c->deadline.time;
 
     for (struct session_flow *flow = s->flow, *next; flow; flow = next) {
         next = flow->next;
         if (flow->to || flow->unwanted || !is_of (s, flow, &b->as.header))
             continue;
-        if (b->taken || flow->called < oldest) {
+        if ((first && !flow->kept) || flow->called < oldest) {
             flow->unwanted = true;
             if (flow->there)
                 free_flow (s, flow);
             continue;
         }
-        b->taken = true;
-        if (flow->there) {
-            take_flow (b, flow);
-            c->open--;
-            free_flow (s, flow);
-        }
-        else {
-            b->in = flow;
-            flow->to = c;
-        }
+        first = flow;
+    }
+    if (!first)
+        return;
+    b->taken = true;
+    if (first->there) {
+        take_flow (b, first);
+        c->open--;
+        /* the session may be ahead of the client */
+        if (b->as.there > c->ended)
+            c->ended = b->as.there;
+        free_flow (s, first);
+    }
+    else {
+        b->in = first;
+        first->to = c;
     }
 }
 
@@ -1206,10 +1232,10 @@ static void offer_flow (struct session *s, struct session_flow *flow)
 
     for (struct session_flow *old = flow->next, *next; old; old = next) {
         next = old->next;
-        if (old->there && is_of (s, old, &back))
+        if (old->there && !old->kept && is_of (s, old, &back))
             free_flow (s, old);
     }
-    for (size_t i = 0; c && c->state == CLIENT_BURSTS && i < c->nbursts; i++) {
+    for (size_t i = 0; c && i < c->nbursts; i++) {
         struct client_burst *b = &c->burst[i];
 
         if (b->taken || !is_of (s, flow, &b->as.header))
@@ -1240,6 +1266,7 @@ static struct session_flow *create_flow (struct client *c,
     flow->header = b->header;
     flow->bytes = b->bytes;
     flow->strict = b->strict;
+    flow->kept = b->messages;
     flow->loops = loops;
     flow->from = c;
     flow->called = c->clock;
@@ -1363,7 +1390,7 @@ static int check_burst (const struct client *c, const struct session_burst *b,
     if (b->header.to >= f->nends)
         return error_input (err, "there is no end %u for a burst",
                             b->header.to);
-    if (b->bytes < 1 || (double)b->bytes > SESSION_BURST_MAX)
+    if (b->bytes < !b->messages || (double)b->bytes > SESSION_BURST_MAX)
         return error_input (err, "a burst has from 1 to %g bytes",
                             SESSION_BURST_MAX);
     return 0;
@@ -1376,34 +1403,47 @@ int session_bulk (struct client *c, const struct session_burst *burst, size_t n,
 
     if (c->state == CLIENT_WAITS || c->state == CLIENT_BURSTS)
         return error_input (err, "the client waits already");
-    if (n < 1 || n > SESSION_BURSTS_MAX)
+    if ((n > 0) == (c->nbursts > 0) || n > SESSION_BURSTS_MAX)
         return error_input (err, "not from 1 to %d bursts at once",
                             SESSION_BURSTS_MAX);
     for (size_t i = 0; i < n; i++)
         if (check_burst (c, &burst[i], err) < 0)
             return -1;
     set_deadline (c, CLIENT_BURSTS, deadline);
-    c->nbursts = n;
-    c->open = 0;
-    c->done = done;
+    if (n > 0) {
+        c->nbursts = n;
+        c->open = 0;
+        c->done = done;
+        c->serves = burst[0].serves;
+        c->ended = c->clock;
+    }
     for (size_t i = 0; i < n; i++) {
         struct client_burst *b = &c->burst[i];
 
         *b = (struct client_burst){ .as = burst[i] };
         b->as.lost = true;
         b->as.bits = 0;
-        b->out = create_flow (c, &burst[i]);
-        c->open++;
-        if (b->out->loops) {
+        b->as.there = c->clock;
+        b->taken = burst[i].messages && burst[i].deaf;
+        b->out = burst[i].bytes > 0 ? create_flow (c, &burst[i]) : NULL;
+        c->open += b->out != NULL;
+        if (b->out && b->out->loops) {
             b->in = b->out;
             b->in->to = c;
             b->taken = true;
             continue;
         }
-        c->open++;
-        look_for_flow (c, b);
-        offer_flow (s, b->out);
+        if (!b->taken) {
+            c->open++;
+            look_for_flow (c, b);
+        }
+        if (b->out)
+            offer_flow (s, b->out);
     }
+    if (c->open == 0)
+        finish_bursts (c, c->ended);
+    else if (c->serves)
+        deliver_first (c);
     return 0;
 }
 

@@ -22,12 +22,14 @@
  * Others' traffic goes on and pauses (tests/emu/background). While there are
  * bursts, its flows share with them, too, and none gets more than without bursts.
  *
- * A burst is bulk data between two endpoints, in both directions; each direction
- * is a flow that begins when its sender calls. Flows share what they use fairly
- * (tests/emu/fluid); messages do not meet them. Where a switch spreads messages,
- * a flow has SESSION_PARTS parts, by queue pairs of their own, each of which
- * keeps the path that it finds when it begins. What reaches a client before it
- * calls counts for its call, if that is not too late.
+ * A burst is bulk data between two endpoints, in both directions; each
+ * direction is a flow that begins when its sender calls. Flows share what they
+ * use fairly (tests/emu/fluid); messages do not meet them. Where a switch
+ * spreads messages, a flow has SESSION_PARTS parts, by queue pairs of their
+ * own, each of which keeps the path that it finds when it begins. What reaches
+ * a client before it calls counts for its call, if that is not too late. A
+ * burst may be messages between two programs: then each flow of the one counts
+ * for a call of the other, in order, and there may be none in one direction.
  *
  * If a client runs for longer than the stall limit in real time, the others no
  * longer wait for it until it waits again; it then continues at the session's
@@ -118,17 +120,22 @@ void session_wait (struct client *c, int64_t deadline);
 /* The client takes part in n bursts, until all of them have ended both ways, or
  * the deadline; then `done` is called. From is its own end. What it receives is
  * lost, or came at so many bits per second in the best contiguous three quarters.
- * A burst from an end to itself is one flow. Return 0, or -1 with err: more than
+ * A burst from an end to itself is one flow. Without any, those go on that a
+ * message has interrupted. Return 0, or -1 with err: more than
  * SESSION_BURSTS_MAX or none, not its own end, no such end, too few or many
  * bytes.
  */
 #define SESSION_BURST_MAX 1e12
 struct session_burst {
     struct session_header header;
-    uint64_t bytes; /* in each direction */
+    uint64_t bytes; /* in each direction; of messages, from here: may be 0 */
     bool strict;    /* without relaxed ordering */
+    bool messages;
+    bool deaf;      /* of messages: none comes */
+    bool serves;    /* a message to the client interrupts all its bursts */
     bool lost;      /* set */
     double bits;    /* set */
+    int64_t there;  /* set: when all of it was */
 };
 typedef void (*session_done_f) (void *owner, int64_t time,
                                 const struct session_burst *burst, size_t n);
