@@ -27,6 +27,8 @@
  *
  *   named     trials whose worst finding of the fault's link has it alone, or with
  *             links that the flows do not tell apart from it, in the first run
+ *   crowd     trials in which the job's paths allow a crowd over the fault's cable;
+ *             (named) of these
  *   FAIL      ... at that level; UNKNOWN
  *   false     trials with a WARN or FAIL of other links; (FAIL) with a FAIL
  *   unknown   trials with an UNKNOWN finding of other links
@@ -118,6 +120,7 @@ struct method_sums {
 
 struct rate_sums {
     size_t trials, named, failed, unknown;
+    size_t crowd, crowd_named;
     size_t stray, stray_failed, stray_unknown, drained;
     size_t again, again_stray, again_failed;
     size_t bursts, ends;
@@ -141,6 +144,7 @@ struct day_scene {
     uint32_t fault; /* link, or switch; NETWORK_NONE */
     uint32_t sick;  /* endpoint; NETWORK_NONE */
     bool ill;
+    bool crowd; /* possible over the fault's cable */
 };
 
 static double nominal_of (const struct day_scene *s, uint32_t end)
@@ -347,6 +351,7 @@ static struct bursts *measure_run (struct day_scene *s, uint64_t seed)
     plan_destroy (again);
     again = need (crowd_make (s->ps, b, seed, &err), &err);
     t.bursts = 1; /* more would use a cable for too long */
+    t.crowds = true;
     if (traffic_measure (&t, s->ps, again, 2000, b, &s->rng, &err) < 0)
         die (&err);
     plan_destroy (again);
@@ -390,6 +395,68 @@ static void draw_malady (struct day_scene *s)
         bursts_destroy (b);
     }
     free (link);
+}
+
+/* A path over an arc. */
+struct across_path {
+    uint32_t a, b, arc[PATH_MAX_HOPS];
+    int at, hops;
+};
+
+static bool shares_tail (const struct across_path *p,
+                         const struct across_path *q)
+{
+    for (int i = p->at + 1; i < p->hops; i++)
+        for (int k = q->at + 1; k < q->hops; k++)
+            if (p->arc[i] == q->arc[k])
+                return true;
+    return false;
+}
+
+/* Two flows over it through other ports can show that the arc is not at fault: they
+ * share nothing behind it, or end at one host and other flows show the way there.
+ */
+static bool is_crowd_of_two (const struct across_path *p,
+                             const struct across_path *q, const bool *elsewhere)
+{
+    if (p->arc[p->at - 1] == q->arc[q->at - 1] || p->a == q->a
+        || p->a == q->b || p->b == q->a)
+        return false;
+    if (p->b != q->b)
+        return !shares_tail (p, q);
+    for (int i = p->at + 1; i < p->hops - 1; i++)
+        if (!elsewhere[p->arc[i]])
+            return false;
+    return true;
+}
+
+static bool allows_crowd (const struct day_scene *s, uint32_t arc)
+{
+    struct across_path *path = xarray (s->n * s->n, sizeof (*path));
+    bool *elsewhere = xcalloc (2 * s->net->nlinks, sizeof (*elsewhere)), may = false;
+    size_t n = 0;
+
+    for (uint32_t a = 0; a < s->n; a++)
+        for (uint32_t b = 0; b < s->n; b++) {
+            struct across_path *p = &path[n];
+
+            p->a = a;
+            p->b = b;
+            p->hops = a == b ? 0 : pathset_walk (s->ps, a, b, p->arc, NULL);
+            p->at = 0;
+            for (int h = 1; h < p->hops; h++)
+                if (p->arc[h] == arc)
+                    p->at = h;
+            for (int h = 0; h < p->hops && p->at == 0; h++)
+                elsewhere[p->arc[h]] = true;
+            n += p->at > 0;
+        }
+    for (size_t i = 0; i < n && !may; i++)
+        for (size_t k = 0; k < i && !may; k++)
+            may = is_crowd_of_two (&path[i], &path[k], elsewhere);
+    free (path);
+    free (elsewhere);
+    return may;
 }
 
 static bool verbose;
@@ -460,6 +527,8 @@ static void count_run (const struct day_scene *s, const struct verdict *v,
         return;
     }
     sums->named += found != VERDICT_OK;
+    sums->crowd += s->crowd;
+    sums->crowd_named += s->crowd && found != VERDICT_OK;
     sums->failed += found == VERDICT_FAIL;
     sums->unknown += found == VERDICT_UNKNOWN;
     sums->stray += stray;
@@ -703,6 +772,9 @@ static void run_rate_trial (const struct bench_args *args, struct fabric *f,
     draw_malady (&s);
     if (s.what->at != AT_NONE && s.fault == NETWORK_NONE)
         goto done;
+    s.crowd = s.what->at == AT_CABLE
+              && (allows_crowd (&s, 2 * s.fault)
+                  || allows_crowd (&s, 2 * s.fault + 1));
     draw_others (&s, false);
     run[0]->bursts = measure_run (&s, seed);
     s.ill = true;
@@ -817,16 +889,19 @@ static void print_rates_row (const struct bench_args *args,
 
     printf (
         "| %s/%s | %s | %zu | %.1f %% | %.1f %% (%.1f %%) | %.1f %% (%.1f %%) "
+        "| %.1f %% (%.1f %%) "
         "| %.1f %% | %.1f %% | %.1f %% (%.1f %%) | %zu | %.1f |\n",
         days[args->day], args->what->name, networks[args->network].name,
-        s->trials, 100 * (double)s->named / n, 100 * (double)s->failed / n,
+        s->trials, 100 * (double)s->named / n, 100 * (double)s->crowd / n,
+        100 * (double)s->crowd_named / (double)(s->crowd ? s->crowd : 1),
+        100 * (double)s->failed / n,
         100 * (double)s->unknown / n, 100 * (double)s->stray / n,
         100 * (double)s->stray_failed / n, 100 * (double)s->stray_unknown / n,
         100 * (double)s->again / n, 100 * (double)s->again_stray / n,
         100 * (double)s->again_failed / n, s->drained,
         (double)s->bursts / (double)s->ends);
     for (int i = 0; i < METHODS && with_peers; i++)
-        printf ("| ... %s | | | %.1f %% | | %.1f %% | | | | | %.0f runs |\n",
+        printf ("| ... %s | | | %.1f %% | | | %.1f %% | | | | | %.0f runs |\n",
                 methods[i], 100 * (double)s->method[i].named / n,
                 100 * (double)s->method[i].wrong / n,
                 (double)s->method[i].runs / n);
@@ -884,10 +959,10 @@ int main (int argc, char **argv)
         }
     print_command (argc, argv);
     printf (", %zu trials:\n\n"
-            "| day/fault | network | trials | named | FAIL (UNKNOWN) | false "
+            "| day/fault | network | trials | named | crowd (named) | FAIL (UNKNOWN) | false "
             "(FAIL) "
             "| unknown | again | false (FAIL) | drained | bursts |\n"
-            "|---|---|---|---|---|---|---|---|---|---|---|\n",
+            "|---|---|---|---|---|---|---|---|---|---|---|---|\n",
             args.trials);
     for (size_t k = 0; k < COUNT (networks); k++) {
         struct rate_sums sums;

@@ -28,11 +28,13 @@ enum {
 };
 
 /* The share of BURST_CABLE_NS that is for the first stage, and for two: what is left is
- * a crowd's burst, of CROWD_NS.
+ * for crowds' bursts, of CROWD_NS each.
  */
 #define FIRST_SHARE .6
 #define SECOND_SHARE .9
-#define CROWD_NS (BURST_NS * 2 / 5)
+#define CROWD_NS                                                               \
+    (int64_t) (BURST_CABLE_NS * (1 - SECOND_SHARE)                             \
+               / (CROWD_ROOM * (1 + 1. / BURST_WARM)))
 /* Strict ordering is better if its best burst is, by this share: more than bursts
  * differ.
  */
@@ -77,9 +79,12 @@ static const struct probe_end *end_of (const struct lead_bursts *lead,
 }
 
 static void add_lead_flow (struct lead_bursts *lead, uint32_t a, uint32_t b,
-                           size_t round)
+                           size_t round, bool crowd)
 {
-    struct lead_flow flow = { .flow = { .a = a, .b = b, .round = (uint32_t)round },
+    struct lead_flow flow = { .flow = { .a = a,
+                                        .b = b,
+                                        .round = (uint32_t)round,
+                                        .crowd = crowd },
                               .bursts = 0 };
 
     memset (flow.task, 0xff, sizeof (flow.task));
@@ -91,7 +96,7 @@ static void add_lead_flow (struct lead_bursts *lead, uint32_t a, uint32_t b,
  * with its lowest LID; beside crowds there are none.
  */
 static void list_flows (struct lead_bursts *lead, const struct plan *plan,
-                        bool loops)
+                        bool crowds)
 {
     const struct group *g = lead->g;
     uint32_t *own = xarray (g->npeers, sizeof (*own));
@@ -110,17 +115,18 @@ static void list_flows (struct lead_bursts *lead, const struct plan *plan,
                 || end_of (lead, end)->lid < end_of (lead, *of)->lid)
                 *of = end;
             if (i % 2)
-                add_lead_flow (lead, probe[i / 2].a, probe[i / 2].b, r);
+                add_lead_flow (lead, probe[i / 2].a, probe[i / 2].b, r,
+                               crowds);
         }
     }
-    for (uint32_t p = 0; p < g->npeers && loops; p++)
+    for (uint32_t p = 0; p < g->npeers && !crowds; p++)
         if (own[p] != UINT32_MAX)
             add_lead_flow (lead, own[p], own[p],
-                           lead->rounds + p - g->first[g->member_of[p]]);
+                           lead->rounds + p - g->first[g->member_of[p]], false);
     free (own);
 }
 
-/* How many bytes each flow sends in so much time. */
+/* How many bytes each flow sends in so much time; of crowds one way may have more room. */
 static int size_flows (struct lead_bursts *lead, int64_t ns, struct error *err)
 {
     const struct network *net = pathset_network (lead->opts->ps);
@@ -136,7 +142,9 @@ static int size_flows (struct lead_bursts *lead, int64_t ns, struct error *err)
     for (size_t i = 0; i < lead->nflows && rc == 0; i++) {
         struct lead_flow *f = &lead->flow[i];
         bool loops = f->flow.a == f->flow.b;
-        double bits = loops ? rate[i][0] : fmax (rate[i][0], rate[i][1]);
+        double bits = loops           ? rate[i][0]
+                      : f->flow.crowd ? fmin (rate[i][0], rate[i][1])
+                                      : fmax (rate[i][0], rate[i][1]);
         uint32_t link = pathset_end_link (lead->opts->ps, f->flow.a);
 
         if (!isfinite (bits) && link != NETWORK_NONE)
@@ -509,7 +517,7 @@ static int run_burst_stage (struct lead_bursts *lead, const struct plan *plan,
     int rc;
 
     lead->work = xcalloc (g->n, sizeof (*lead->work));
-    list_flows (lead, plan, stage != STAGE_BURST_CROWD);
+    list_flows (lead, plan, stage == STAGE_BURST_CROWD);
     rc = size_flows (lead, stage == STAGE_BURST_CROWD ? CROWD_NS : BURST_NS,
                      err);
     if (rc == 0) {

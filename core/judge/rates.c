@@ -74,12 +74,13 @@ struct rating {
     struct flows flows;
     size_t nways; /* directions of flows, by rounds */
     struct flow_way *way;
-    double *rate, *fair; /* [nways] */
+    double *rate, *worst, *fair; /* [nways] */
     struct carry *carry;
     struct crowd *crowd; /* [2 * nlinks] */
     const struct baseline *base;
     size_t untold;
-    size_t rivals; /* switch links that may be low by others' traffic */
+    size_t rivals; /* switch links that may be low by others' traffic, and [nswitches] */
+    size_t *meet;  /* so many if all of them meet at that switch */
     bool traffic;  /* crowds tell of others' */
     bool *blamed;  /* [nlinks] what a host's own signs show */
     bool *told; /* [nlinks] a finding or untold */
@@ -380,11 +381,13 @@ static const struct burst_way *way_of (const struct rating *r, size_t i)
 static void set_rates (struct rating *r, double (*flat)[2])
 {
     r->rate = xarray (r->nways, sizeof (*r->rate));
+    r->worst = xarray (r->nways, sizeof (*r->worst));
     r->fair = xarray (r->nways, sizeof (*r->fair));
     for (size_t i = 0; i < r->nways; i++) {
         const struct burst_way *w = way_of (r, i);
 
         r->fair[i] = flat[r->way[i].flow][r->way[i].way];
+        r->worst[i] = w->worst;
         r->rate[i] = w->kept > 0 && r->fair[i] < HUGE_VAL ? w->best : NAN;
         if (isnan (r->rate[i]))
             r->fair[i] = NAN;
@@ -396,14 +399,11 @@ static void set_rates (struct rating *r, double (*flat)[2])
  */
 static void take_crowds (struct rating *r)
 {
-    bool *crowd = xarray (r->b->nflows, sizeof (*crowd));
-
-    bursts_find_crowds (r->b, r->ps, crowd);
-    r->crowd = crowd_arcs (r->net, &r->flows, r->rate, r->fair, r->full_bits);
+    r->crowd = crowd_arcs (r->net, &r->flows, r->rate, r->worst, r->fair,
+                           r->full_bits);
     for (size_t i = 0; i < r->nways; i++)
-        if (crowd[r->way[i].flow])
+        if (r->b->flow[r->way[i].flow].crowd)
             r->rate[i] = r->fair[i] = NAN;
-    free (crowd);
 }
 
 /* Twice the usual difference between the bursts of a flow, as a share. */
@@ -602,10 +602,25 @@ static bool is_excused (const struct rating *r, const struct low_link *low)
            && p->others_bits > (low->expected - low->rate) / 2;
 }
 
-/* One link at most may be low by others' traffic. */
+static void count_rival (struct rating *r, const uint32_t *link, size_t n)
+{
+    r->rivals++;
+    for (size_t i = 0; i < 2 * n; i++) {
+        uint32_t sw = r->net->link[link[i / 2]].end[i % 2];
+
+        if (sw != NETWORK_NONE && r->meet[sw] + 1 == r->rivals)
+            r->meet[sw] = r->rivals;
+    }
+}
+
+/* One link at most may be low by others' traffic, or several at one switch. */
 static bool is_quiet (const struct rating *r)
 {
-    return !r->traffic && r->rivals < 2;
+    bool meet = r->rivals < 2;
+
+    for (size_t k = 0; k < r->net->nswitches; k++)
+        meet |= r->meet[k] == r->rivals;
+    return !r->traffic && meet;
 }
 
 /* Whether it was low in the newest runs of the baseline, too, one after the other, and is
@@ -868,7 +883,8 @@ static void judge_low_links (struct rating *r, const struct carry_finding *c,
         }
     f = find_same_cause (r, link, n);
     if (count) {
-        r->rivals += !f && !are_host_ends (low, n) && says == CROWD_NOTHING;
+        if (!f && !are_host_ends (low, n) && says == CROWD_NOTHING)
+            count_rival (r, link, n);
         r->traffic |= says == CROWD_OTHERS;
         goto done;
     }
@@ -1189,6 +1205,7 @@ int judge_rates (struct verdict *v, const struct pathset *ps,
         .doubt = xcalloc (narcs, sizeof (*r.doubt)),
         .blamed = xcalloc (pathset_network (ps)->nlinks, sizeof (*r.blamed)),
         .told = xcalloc (narcs, sizeof (*r.told)),
+        .meet = xcalloc (pathset_network (ps)->nswitches, sizeof (*r.meet)),
     };
     int rc = 0;
 
@@ -1211,8 +1228,10 @@ int judge_rates (struct verdict *v, const struct pathset *ps,
     free (r.doubt);
     free (r.blamed);
     free (r.told);
+    free (r.meet);
     free (r.way);
     free (r.rate);
+    free (r.worst);
     free (r.fair);
     return rc;
 }

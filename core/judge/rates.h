@@ -34,7 +34,8 @@
  *            the baseline, too. Counters that show lanes, speed or errors decide it,
  *            too (corroborate). Above 75 %, if crowds show others' traffic anywhere, or
  *            if another one is open, only a limit counts those that would be UNKNOWN,
- *            or low before; the list of rates has them
+ *            or low before; the list of rates has them. Open ones that all meet at one
+ *            switch count as one
  *
  * A switch is one finding, a WARN, and no link of it, if three quarters of its
  * links are low, none by others' traffic, at least three of them explain flows of

@@ -360,29 +360,6 @@ int flows_of_bursts (struct flows *f, struct flow_way **way, size_t *n,
     return rc;
 }
 
-void bursts_find_crowds (const struct bursts *b, const struct pathset *ps,
-                         bool *crowd)
-{
-    struct map flows = { 0 };
-
-    for (int again = 0; again < 2; again++)
-        for (size_t i = 0; i < b->nflows; i++) {
-            const struct burst_flow *f = &b->flow[i];
-
-            crowd[i] = false;
-            for (int k = 0; k < 2 && f->a != f->b; k++) {
-                uint64_t key = (uint64_t)f->round << 32
-                               | pathset_port (ps, k ? f->b : f->a);
-                uint32_t n = map_find (&flows, key);
-
-                if (!again)
-                    map_put (&flows, key, n == MAP_NONE ? 1 : 2);
-                crowd[i] |= again && n > 1;
-            }
-        }
-    map_clear (&flows);
-}
-
 /* Fair rates of the flows, each round by itself. */
 static void share (const struct flows *f, const double *link_rate,
                    size_t nlinks, double *rate)
@@ -712,7 +689,7 @@ struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
 /* Sum up what was offered to links, of flows that should get these rates. */
 static struct carry *carry_of_ways (const struct network *net,
                                     const struct flows *flows,
-                                    const struct bursts *b, const bool *crowd,
+                                    const struct bursts *b,
                                     const struct flow_way *way, size_t n,
                                     double (*flat)[2])
 {
@@ -724,7 +701,7 @@ static struct carry *carry_of_ways (const struct network *net,
         const struct burst_way *w = &b->flow[way[i].flow].way[way[i].way];
 
         fair[i] = flat[way[i].flow][way[i].way];
-        if (w->kept == 0 || fair[i] == HUGE_VAL || crowd[way[i].flow])
+        if (w->kept == 0 || fair[i] == HUGE_VAL || b->flow[way[i].flow].crowd)
             fair[i] = NAN;
         rate[i] = isnan (fair[i]) ? NAN : w->best;
     }
@@ -743,23 +720,20 @@ struct carry *bursts_carried (const struct bursts *b, const struct pathset *ps,
     const struct bursts alone = { .flow = b->flow, .nflows = b->nflows };
     double (*flat)[2] = xarray (b->nflows, sizeof (*flat));
     double *arc_bits = xarray (2 * net->nlinks, sizeof (*arc_bits));
-    bool *crowd = xarray (b->nflows, sizeof (*crowd));
     struct carry *out = NULL, *by_hosts = NULL;
     struct flow_way *way = NULL;
     struct flows flows = { 0 };
     size_t n;
 
     if (bursts_expected (b, ps, NULL, flat, err) == 0
-        && flows_of_bursts (&flows, &way, &n, ps, b, err) == 0) {
-        bursts_find_crowds (b, ps, crowd);
-        out = carry_of_ways (net, &flows, b, crowd, way, n, flat);
-    }
+        && flows_of_bursts (&flows, &way, &n, ps, b, err) == 0)
+        out = carry_of_ways (net, &flows, b, way, n, flat);
     for (size_t x = 0; out && x < 2 * net->nlinks; x++)
         arc_bits[x] = net->link[x / 2].kind == LINK_HOST
                           ? out->link[x / 2].carried[x % 2]
                           : net->link[x / 2].rate;
     if (out && bursts_expected (&alone, ps, arc_bits, flat, err) == 0)
-        by_hosts = carry_of_ways (net, &flows, b, crowd, way, n, flat);
+        by_hosts = carry_of_ways (net, &flows, b, way, n, flat);
     for (size_t l = 0; by_hosts && l < net->nlinks; l++)
         if (net->link[l].kind == LINK_SWITCH)
             out->link[l] = by_hosts->link[l];
@@ -772,6 +746,5 @@ struct carry *bursts_carried (const struct bursts *b, const struct pathset *ps,
     free (way);
     free (flat);
     free (arc_bits);
-    free (crowd);
     return out;
 }

@@ -79,12 +79,6 @@ int flows_of_bursts (struct flows *f, struct flow_way **way, size_t *n,
                      const struct pathset *ps, const struct bursts *b,
                      struct error *err);
 
-/* Mark the flows of crowds (core/rate/crowd): one of their ends has another flow in the
- * round.
- */
-void bursts_find_crowds (const struct bursts *b, const struct pathset *ps,
-                         bool *crowd);
-
 /* What each link carried of bursts, but for crowds, and what was offered, as of
  * carry_explain: to host links by nominal rates of links, ports and PCIe paths;
  * to others by what their hosts did carry, at most. NULL with err.

@@ -19,6 +19,7 @@ enum {
 };
 
 #define CROWD_ASKED .8 /* of an arc: less does not count */
+#define CROWD_SAME .93 /* of the most: as much as that */
 
 struct crowd_maker {
     struct pathset *ps;
@@ -30,6 +31,8 @@ struct crowd_maker {
     uint32_t *host; /* [endpoints] numbers */
     uint64_t *busy; /* [endpoints] of a host: rounds, as bits */
     uint64_t *used; /* [2 * nlinks] the same of arcs */
+    bool *wanted;   /* [2 * nlinks] arcs that are low */
+    double *load;   /* [2 * nlinks] of crowds, in their bursts */
     struct rng rng;
     struct plan *plan;
 };
@@ -40,11 +43,16 @@ struct crowd_goal {
     double share;
 };
 
-/* Flows that cross an arc, to one end. */
+/* Flows that cross an arc; apart: they share nothing behind it; clear: they cross no other
+ * low one in either direction, where bursts have a limit.
+ */
 struct crowd_draft {
-    uint32_t arc, end;
-    uint32_t from[CROWD_FLOWS], input[CROWD_FLOWS];
-    size_t n;
+    uint32_t arc;
+    bool apart, clear;
+    uint32_t from[CROWD_FLOWS], end[CROWD_FLOWS], input[CROWD_FLOWS];
+    uint32_t behind[CROWD_FLOWS * PATH_MAX_HOPS];
+    size_t n, nbehind;
+    double able; /* share of the arc: what the rest of their paths lets through */
 };
 
 /* One direction of a flow: its arcs; 0: it was not measured. */
@@ -59,9 +67,13 @@ static int walk_flow (const struct crowd_maker *m, size_t i, int k,
                                NULL);
 }
 
+/* Usual is what most host links had at best: others' traffic may be on the paths of
+ * most flows.
+ */
 static void note_best (struct crowd_maker *m, const double (*expected)[2])
 {
-    double *share = xarray (2 * m->b->nflows, sizeof (*share));
+    const struct network *net = pathset_network (m->ps);
+    double *share = xarray (2 * net->nlinks, sizeof (*share));
     size_t n = 0;
 
     for (size_t i = 0; i < 2 * m->b->nflows; i++) {
@@ -74,9 +86,10 @@ static void note_best (struct crowd_maker *m, const double (*expected)[2])
             m->best[arc[h]] = fmax (m->best[arc[h]], best);
             m->asked[arc[h]] = fmax (m->asked[arc[h]], asked);
         }
-        if (hops > 0)
-            share[n++] = best / asked;
     }
+    for (uint32_t x = 0; x < 2 * net->nlinks; x++)
+        if (net->link[arc_link (x)].kind == LINK_HOST && m->asked[x] > 0)
+            share[n++] = m->best[x] / m->asked[x];
     m->usual = n < CARRY_USUAL_MIN ? 1 : fmin (1, stats_median (share, n));
     free (share);
 }
@@ -99,7 +112,6 @@ static struct crowd_goal *list_goals (const struct crowd_maker *m,
                                       const double (*expected)[2], size_t *n)
 {
     const struct network *net = pathset_network (m->ps);
-    bool *known = xcalloc (2 * net->nlinks, sizeof (*known));
     struct crowd_goal *goal = NULL;
 
     *n = 0;
@@ -111,11 +123,11 @@ static struct crowd_goal *list_goals (const struct crowd_maker *m,
         for (int h = 0; h < hops; h++) {
             const struct link_info *info = &net->link[arc_link (arc[h])];
 
-            if (known[arc[h]] || info->kind != LINK_SWITCH
+            if (m->wanted[arc[h]] || info->kind != LINK_SWITCH
                 || !is_low_arc (m, arc[h])
                 || m->asked[arc[h]] < CROWD_ASKED * info->rate)
                 continue;
-            known[arc[h]] = true;
+            m->wanted[arc[h]] = true;
             goal = xgrow (goal, *n, sizeof (*goal));
             goal[(*n)++]
                 = (struct crowd_goal){ arc[h], i % 2 ? f->b : f->a,
@@ -125,7 +137,6 @@ static struct crowd_goal *list_goals (const struct crowd_maker *m,
     }
     if (*n > 0)
         qsort (goal, *n, sizeof (*goal), compare_goals);
-    free (known);
     return goal;
 }
 
@@ -152,7 +163,8 @@ static bool is_reached_else (const struct crowd_maker *m, uint32_t end,
         uint32_t path[PATH_MAX_HOPS];
         int hops;
 
-        if (f->a != f->b && f->way[i % 2].kept > 0 && m->host[to] == m->host[end]
+        if (f->a != f->b && f->way[i % 2].kept > 0
+            && m->host[to] == m->host[end]
             && walk_across (m, from, to, arc, path, &hops) < 0)
             return true;
     }
@@ -190,42 +202,95 @@ static bool may_end (const struct crowd_maker *m, const struct crowd_goal *goal,
            || !is_reached_else (m, end, goal->arc);
 }
 
-/* Add a flow from this endpoint, if its path crosses the arc, through a new port.
- * Return where.
- */
-static int add_to_crowd (struct crowd_maker *m, struct crowd_draft *d,
-                         uint32_t from)
+static double able_on (const struct crowd_maker *m, const uint32_t *arc, int n)
+{
+    double able = 1;
+
+    for (int h = 0; h < n; h++)
+        if (m->asked[arc[h]] > 0)
+            able = fmin (able, m->best[arc[h]] / (m->usual * m->asked[arc[h]]));
+    return able;
+}
+
+static bool is_behind (const struct crowd_draft *d, const uint32_t *arc, int n)
+{
+    for (size_t i = 0; i < d->nbehind; i++)
+        for (int h = 0; h < n; h++)
+            if (d->behind[i] == arc[h])
+                return true;
+    return false;
+}
+
+static bool is_clear (const struct crowd_maker *m, const struct crowd_draft *d,
+                      uint32_t from, uint32_t end)
 {
     uint32_t arc[PATH_MAX_HOPS];
-    int hops, at = walk_across (m, from, d->end, d->arc, arc, &hops);
 
-    for (size_t i = 0; i < d->n; i++)
-        if (at < 0 || d->input[i] == arc[at - 1]
-            || m->host[d->from[i]] == m->host[from])
-            return at;
-    if (at > 0) {
-        d->input[d->n] = arc[at - 1];
-        d->from[d->n++] = from;
+    for (int back = 0; back < 2; back++) {
+        int hops = pathset_walk (m->ps, back ? end : from, back ? from : end,
+                                 arc, NULL);
+
+        for (int h = 0; h < hops; h++)
+            if (m->wanted[arc[h]] && arc[h] != d->arc)
+                return false;
     }
+    return true;
+}
+
+static bool is_in_crowd (const struct crowd_maker *m,
+                         const struct crowd_draft *d, uint32_t host)
+{
+    for (size_t i = 0; i < d->n; i++)
+        if (m->host[d->from[i]] == host || m->host[d->end[i]] == host)
+            return true;
+    return false;
+}
+
+/* Add a flow, if its path crosses the arc, through a new port. Return where. */
+static int add_to_crowd (struct crowd_maker *m, struct crowd_draft *d,
+                         uint32_t from, uint32_t end)
+{
+    uint32_t arc[PATH_MAX_HOPS];
+    int hops, at = walk_across (m, from, end, d->arc, arc, &hops), rest;
+
+    if (at < 0 || is_in_crowd (m, d, m->host[from]))
+        return at;
+    for (size_t i = 0; i < d->n; i++)
+        if (d->input[i] == arc[at - 1])
+            return at;
+    rest = hops - at - 1;
+    if ((d->apart && is_behind (d, arc + at + 1, rest))
+        || (d->clear && !is_clear (m, d, from, end)))
+        return at;
+    memcpy (d->behind + d->nbehind, arc + at + 1, rest * sizeof (*arc));
+    d->nbehind += rest;
+    d->able += fmin (able_on (m, arc, at),
+                     d->apart ? able_on (m, arc + at + 1, rest) : 1);
+    d->input[d->n] = arc[at - 1];
+    d->end[d->n] = end;
+    d->from[d->n++] = from;
     return at;
 }
 
-/* The paths from a leaf's hosts differ in their first hop. */
-static void draft_crowd (struct crowd_maker *m, struct crowd_draft *d)
+/* Add flows to an end, up to so many. The paths from a leaf's hosts differ in their
+ * first hop.
+ */
+static void add_senders (struct crowd_maker *m, struct crowd_draft *d,
+                         uint32_t end, size_t most)
 {
     const struct tree *t = m->leaves;
     size_t first = rng_below (&m->rng, t->nleaves);
 
-    for (size_t l = 0; l < t->nleaves && d->n < CROWD_FLOWS; l++) {
+    for (size_t l = 0; l < t->nleaves && d->n < most; l++) {
         size_t leaf = (first + l) % t->nleaves;
         uint32_t n = t->first[leaf + 1] - t->first[leaf];
         uint32_t begin = (uint32_t)rng_below (&m->rng, n);
 
-        for (uint32_t i = 0; i < n && d->n < CROWD_FLOWS; i++) {
+        for (uint32_t i = 0; i < n && d->n < most; i++) {
             uint32_t from = t->member[t->first[leaf] + (begin + i) % n];
 
-            if (add_to_crowd (m, d, from) != 1
-                && m->host[from] != m->host[d->end])
+            if (add_to_crowd (m, d, from, end) != 1
+                && m->host[from] != m->host[end])
                 break;
         }
     }
@@ -235,14 +300,15 @@ static void draft_crowd (struct crowd_maker *m, struct crowd_draft *d)
 static uint64_t use_crowd (struct crowd_maker *m, const struct crowd_draft *d,
                            uint64_t round)
 {
-    uint64_t all = m->busy[m->host[d->end]] |= round;
     uint32_t arc[PATH_MAX_HOPS];
+    uint64_t all = 0;
 
     for (size_t i = 0; i < d->n; i++) {
         all |= m->busy[m->host[d->from[i]]] |= round;
+        all |= m->busy[m->host[d->end[i]]] |= round;
         for (int k = 0; k < 2; k++) {
-            int hops = pathset_walk (m->ps, k ? d->end : d->from[i],
-                                     k ? d->from[i] : d->end, arc, NULL);
+            int hops = pathset_walk (m->ps, k ? d->end[i] : d->from[i],
+                                     k ? d->from[i] : d->end[i], arc, NULL);
 
             for (int h = 0; h < hops; h++)
                 all |= m->used[arc[h]] |= round;
@@ -251,7 +317,33 @@ static uint64_t use_crowd (struct crowd_maker *m, const struct crowd_draft *d,
     return all;
 }
 
-static void add_crowd (struct crowd_maker *m, const struct crowd_draft *d)
+/* Add a crowd, or take it away, to the loads of cables. Return whether they have time. */
+static bool load_crowd (struct crowd_maker *m, const struct crowd_draft *d,
+                        double bursts)
+{
+    uint32_t arc[PATH_MAX_HOPS];
+    bool fits = true;
+
+    for (size_t i = 0; i < 2 * d->n; i++) {
+        uint32_t from = d->from[i / 2], end = d->end[i / 2];
+        int hops = pathset_walk (m->ps, i % 2 ? end : from, i % 2 ? from : end,
+                                 arc, NULL);
+
+        for (int h = 1; h < hops - 1; h++)
+            fits &= (m->load[arc[h]] += bursts / (double)d->n) <= CROWD_ROOM;
+    }
+    return fits;
+}
+
+static bool has_time (struct crowd_maker *m, const struct crowd_draft *d)
+{
+    bool fits = load_crowd (m, d, 1);
+
+    load_crowd (m, d, -1);
+    return fits;
+}
+
+static bool add_crowd (struct crowd_maker *m, const struct crowd_draft *d)
 {
     uint64_t busy = use_crowd (m, d, 0);
     size_t r = 0;
@@ -259,10 +351,12 @@ static void add_crowd (struct crowd_maker *m, const struct crowd_draft *d)
     while (r < CROWD_ROUNDS && busy >> r & 1)
         r++;
     if (r == CROWD_ROUNDS)
-        return;
+        return false;
     use_crowd (m, d, UINT64_C (1) << r);
+    load_crowd (m, d, 1);
     for (size_t i = 0; i < d->n; i++)
-        plan_add (m->plan, r, d->from[i], d->end);
+        plan_add (m->plan, r, d->from[i], d->end[i]);
+    return true;
 }
 
 struct crowd_host {
@@ -291,27 +385,42 @@ static void number_hosts (struct crowd_maker *m)
     free (by);
 }
 
-/* The largest crowd of some ends. */
+/* The largest crowd of some ends: of one each that flows share nothing behind the arc,
+ * or else of one for all.
+ */
 static struct crowd_draft find_crowd (struct crowd_maker *m,
                                       const struct crowd_goal *goal)
 {
     struct crowd_draft best = { .n = 0 };
     uint32_t n = (uint32_t)pathset_size (m->ps);
-    uint32_t first = (uint32_t)rng_below (&m->rng, n);
+    uint32_t first = (uint32_t)rng_below (&m->rng, n), arc[PATH_MAX_HOPS];
+    int hops;
 
-    for (uint32_t i = 0, tried = 0;
-         i <= n && i <= CROWD_SEEN && tried < CROWD_ENDS
-         && best.n < CROWD_FLOWS;
-         i++) {
+    for (int how = 3; how >= 0; how--) {
+        bool apart = how & 1;
         struct crowd_draft d
-            = { .arc = goal->arc, .end = i ? (first + i) % n : goal->end };
+            = { .arc = goal->arc, .apart = apart, .clear = how & 2 };
 
-        if (!may_end (m, goal, d.end))
-            continue;
-        tried++;
-        draft_crowd (m, &d);
-        if (d.n > best.n)
-            best = d;
+        for (uint32_t i = 0, tried = 0;
+             i <= n && i <= CROWD_SEEN
+             && tried < (apart ? 2 * CROWD_FLOWS : CROWD_ENDS)
+             && best.n < CROWD_FLOWS;
+             i++) {
+            uint32_t end = i ? (first + i) % n : goal->end;
+
+            if (apart ? walk_across (m, goal->from, end, d.arc, arc, &hops) < 0
+                            || is_in_crowd (m, &d, m->host[end])
+                      : !may_end (m, goal, end))
+                continue;
+            tried++;
+            if (!apart) {
+                d.n = d.nbehind = 0;
+                d.able = 0;
+            }
+            add_senders (m, &d, end, apart ? d.n + 1 : CROWD_FLOWS);
+            if (d.n > best.n && d.able >= CROWD_BELOW && has_time (m, &d))
+                best = d;
+        }
     }
     return best;
 }
@@ -330,10 +439,13 @@ struct plan *crowd_make (struct pathset *ps, const struct bursts *b,
         .host = xarray (n, sizeof (*m.host)),
         .busy = xcalloc (n, sizeof (*m.busy)),
         .used = xcalloc (narcs, sizeof (*m.used)),
+        .wanted = xcalloc (narcs, sizeof (*m.wanted)),
+        .load = xcalloc (narcs, sizeof (*m.load)),
         .plan = plan_create ("throughput"),
     };
     struct plan *plan = m.plan;
     struct crowd_goal *goal = NULL;
+    bool *done = xcalloc (narcs, sizeof (*done));
     size_t ngoals = 0;
 
     rng_seed (&m.rng, seed);
@@ -346,12 +458,18 @@ struct plan *crowd_make (struct pathset *ps, const struct bursts *b,
         note_best (&m, expected);
         goal = list_goals (&m, expected, &ngoals);
     }
-    for (size_t i = 0; i < ngoals; i++) {
-        struct crowd_draft d = find_crowd (&m, &goal[i]);
+    /* a cable at half is low both ways: one crowd tells */
+    for (int both = 1; both >= 0; both--)
+        for (size_t i = 0; i < ngoals; i++) {
+            uint32_t arc = goal[i].arc;
+            struct crowd_draft d;
 
-        if (d.n > 1)
-            add_crowd (&m, &d);
-    }
+            if (both ? !m.wanted[arc ^ 1] || done[arc ^ 1] : done[arc])
+                continue;
+            d = find_crowd (&m, &goal[i]);
+            if (d.n > 1)
+                done[arc] = add_crowd (&m, &d);
+        }
     tree_destroy (m.leaves);
     free (expected);
     free (goal);
@@ -360,6 +478,9 @@ struct plan *crowd_make (struct pathset *ps, const struct bursts *b,
     free (m.host);
     free (m.busy);
     free (m.used);
+    free (m.wanted);
+    free (m.load);
+    free (done);
     return plan;
 }
 
@@ -370,7 +491,7 @@ struct plan *crowd_make (struct pathset *ps, const struct bursts *b,
 /* A flow crosses an arc, behind another. */
 struct crowd_crossing {
     uint32_t arc, input;
-    double rate, fair;
+    double rate, worst, fair;
 };
 
 static int compare_crossings (const void *va, const void *vb)
@@ -385,19 +506,25 @@ static int compare_crossings (const void *va, const void *vb)
 static void note_crowd (struct crowd *crowd, const struct crowd_crossing *x,
                         size_t n, double bits)
 {
-    double rate = 0, fair = 0, share;
+    double rate = 0, fair = 0, worst = 0, share;
     uint32_t inputs = 0;
 
     for (size_t i = 0; i < n; i++) {
         rate += x[i].rate;
+        worst += x[i].worst;
         fair += x[i].fair;
         inputs += i == 0 || x[i].input != x[i - 1].input;
     }
     share = rate / bits;
     if (isnan (share) || !(fair >= CROWD_ASKED * bits))
         return;
-    if (inputs == 1)
+    if (inputs == 1) {
+        if (crowd->one < CROWD_SAME * share)
+            crowd->rounds = crowd->steady = 0;
         crowd->one = fmax (crowd->one, share);
+        crowd->rounds += share > CROWD_SAME * crowd->one;
+        crowd->steady += worst > CROWD_SAME * crowd->one * bits;
+    }
     else if (inputs > crowd->inputs
              || (inputs == crowd->inputs && share > crowd->together)) {
         crowd->inputs = inputs;
@@ -406,8 +533,8 @@ static void note_crowd (struct crowd *crowd, const struct crowd_crossing *x,
 }
 
 struct crowd *crowd_arcs (const struct network *net, const struct flows *flows,
-                          const double *rate, const double *fair,
-                          const double *arc_bits)
+                          const double *rate, const double *worst,
+                          const double *fair, const double *arc_bits)
 {
     struct crowd *crowd = xcalloc (2 * net->nlinks, sizeof (*crowd));
 
@@ -421,7 +548,7 @@ struct crowd *crowd_arcs (const struct network *net, const struct flows *flows,
             for (size_t k = c->start[i]; k < c->start[i + 1]; k++)
                 x[k] = (struct crowd_crossing){
                     c->v[k], k > c->start[i] ? c->v[k - 1] : NETWORK_NONE,
-                    rate[from + i], fair[from + i]
+                    rate[from + i], worst[from + i], fair[from + i]
                 };
         qsort (x, n, sizeof (*x), compare_crossings);
         for (size_t i = 0, end; i < n; i = end) {
@@ -447,6 +574,7 @@ double crowd_most (const struct crowd *c, double error)
     if (c->inputs == 0 || !(c->one > 0))
         return HUGE_VAL;
     m = fmax (1, ceil (1 / (c->one * (1 + error)) - 1))
-        + (c->together < c->one * (1 - 2 * error));
+        + (c->together < c->one * (1 - 2 * error))
+        + (k == 2 && 2 * c->steady < c->rounds);
     return c->together * (k + m) / k;
 }

@@ -2,8 +2,8 @@
 /* Crowds: whether a cable between switches is slow, or others use it.
  *
  * One flow of ours cannot tell: what others' steady flow leaves is what a slow cable
- * carries. A crowd can: flows from several hosts to one, over the cable at the same
- * time, each into the switch before it through another port. A switch serves these
+ * carries. A crowd can: flows from several hosts, over the cable at the same time, each
+ * into the switch before it through another port. A switch serves these
  * ports in turn, so k flows beside m others together have, as a share of what the
  * cable should carry, at least
  *
@@ -14,6 +14,9 @@
  * if s_k < s_1, which a cable alone does not explain. It can carry at most
  *
  *     most = s_k (k + m) / k.
+ *
+ * A crowd is one burst: two flows that meet an other one, which paused when one flow
+ * had most, look like a slow cable; if flows were not steady there, two assume one more.
  *
  * At half rate that is .75, .67, .63 for k = 2, 3, 4; of a good cable 1 or more. Others
  * that want d each are seen while d > 1 / (k + m): more of them, that each want less,
@@ -34,17 +37,24 @@
 
 enum { CROWD_FLOWS = 4 }; /* of a crowd, at most */
 
+/* Crowds that a cable has time for, as the bursts of a check are limited: its own, and
+ * parts of others, there or back.
+ */
+#define CROWD_ROOM 1.75
+
 /* The arc of a cable between switches is worth a crowd if no flow had more than this
  * share of what was expected, times what is usual.
  */
 #define CROWD_BELOW .75
 #define CROWD_SLOW_BELOW .8 /* the most that a slow one can carry */
 
-/* A third look: rounds of crowds for such arcs, the lowest first, as far as a few
- * rounds have room. Behind its arc, a crowd crosses no other one that is as low, but
- * for that of the host where it ends if all flows to it crossed the arc. In a round
- * no host is in two crowds, and crowds share no arc; in its own, one host has all flows,
- * which no other plan has. The method is "throughput"; there are no targets. NULL with
+/* A third look: rounds of crowds for such arcs, as far as cables have time, and a few
+ * rounds room: first one for each cable that is low both ways, as one at half is, then
+ * for other arcs; of these the lowest first. The flows of a crowd end at as many hosts, and share nothing behind
+ * the arc; where that makes a larger one, at one host, and no arc between is as low, nor
+ * that of the host, unless all flows to it crossed the first arc. By what others had on
+ * the rest of their paths they can fill the share CROWD_BELOW of it. In a round no host is
+ * in two crowds, and crowds share no arc. The method is "throughput"; there are no targets. NULL with
  * err.
  */
 struct plan *crowd_make (struct pathset *ps, const struct bursts *b,
@@ -55,15 +65,17 @@ struct crowd {
     double one;      /* the most of flows through one port; 0: none */
     double together; /* of the largest crowd, */
     uint32_t inputs; /* which came through so many; 0: there was none */
+    uint32_t rounds, steady; /* in which those of one port had that; in all bursts */
 };
 
 /* Of each arc of the network, in an array that the caller frees: of flows with these
- * rates, NAN: not measured, where they should have fair[], and an arc arc_bits[].
+ * rates, NAN: not measured, and worst[] in some burst, where they should have fair[],
+ * and an arc arc_bits[].
  * Rounds that asked for less of an arc do not count.
  */
 struct crowd *crowd_arcs (const struct network *net, const struct flows *flows,
-                          const double *rate, const double *fair,
-                          const double *arc_bits);
+                          const double *rate, const double *worst,
+                          const double *fair, const double *arc_bits);
 
 /* The most that the arc can carry, as above; HUGE_VAL: not known. `error` is that of
  * a share.

@@ -126,7 +126,8 @@ int traffic_round (const struct traffic_sim *t, const struct pathset *ps,
     for (size_t i = 0; i < n && rc == 0; i++) {
         bursts_add_flow (b, &(struct burst_flow){ .a = pair[i].a,
                                                   .b = pair[i].b,
-                                                  .round = round });
+                                                  .round = round,
+                                                  .crowd = t->crowds });
         if (add_traffic_way (&w, ps, pair[i].a, pair[i].b, err) < 0
             || add_traffic_way (&w, ps, pair[i].b, pair[i].a, err) < 0)
             rc = -1;

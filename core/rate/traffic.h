@@ -34,6 +34,7 @@ struct traffic_sim {
     double noise;        /* of each burst: standard deviation, as a
                                          share */
     unsigned int bursts; /* of each flow */
+    bool crowds;         /* the flows are in crowds */
 };
 
 /* Append what the flows of a plan's rounds measure, as rounds from `round` on; and a

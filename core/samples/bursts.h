@@ -27,6 +27,7 @@ struct burst_flow {
                         adapter and over no cable, in way[0] alone */
     uint32_t round;  /* flows of one round ran at the same time */
     struct burst_way way[2]; /* from a to b, and back */
+    uint32_t crowd;  /* 1: it was in a crowd (core/rate/crowd) */
 };
 
 enum burst_order { /* relaxed ordering of PCIe writes */

@@ -304,6 +304,7 @@ static const struct samples_field burst_flow_fields[] = {
     { "a", END, F (a), 0 },
     { "b", END, F (b), 0 },
     { "round", U32, F (round), ROUNDS_MAX },
+    { "crowd", U32, F (crowd), 1 },
     { "there_kept", U32, F (way[0].kept), BURSTS_MAX },
     { "there_lost", U32, F (way[0].lost), BURSTS_MAX },
     { "there_best", RATE, F (way[0].best), 0 },

@@ -76,12 +76,14 @@ static void run_crowd_scene (struct crowd_scene *s)
 {
     struct loads_options opts = { .seed = 1 };
     struct error err = { .text = "" };
+    struct traffic_sim crowds = s->traffic;
     struct plan *first = loads_make (s->ps, &opts, &err), *again;
-    double (*fair)[2], *rate, *of;
+    double (*fair)[2], *rate, *worst, *of;
     struct flows flows = { 0 };
     struct flow_way *way;
     size_t n;
 
+    crowds.crowds = true;
     s->b = bursts_create ();
     if (traffic_measure (&s->traffic, s->ps, first, 0, s->b, &s->rng, &err) < 0
         || !(again = loads_again (s->ps, first, s->b, &opts, &err))
@@ -89,7 +91,7 @@ static void run_crowd_scene (struct crowd_scene *s)
                             &err)
                < 0
         || !(s->crowds = crowd_make (s->ps, s->b, 1, &err))
-        || traffic_measure (&s->traffic, s->ps, s->crowds, CROWD_ROUND, s->b,
+        || traffic_measure (&crowds, s->ps, s->crowds, CROWD_ROUND, s->b,
                             &s->rng, &err)
                < 0)
         abort ();
@@ -98,16 +100,19 @@ static void run_crowd_scene (struct crowd_scene *s)
         || flows_of_bursts (&flows, &way, &n, s->ps, s->b, &err) < 0)
         abort ();
     rate = calloc (n, sizeof (*rate));
+    worst = calloc (n, sizeof (*worst));
     of = calloc (n, sizeof (*of));
     for (size_t i = 0; i < n; i++) {
         rate[i] = s->b->flow[way[i].flow].way[way[i].way].best;
+        worst[i] = s->b->flow[way[i].flow].way[way[i].way].worst;
         of[i] = fair[way[i].flow][way[i].way];
     }
-    s->crowd = crowd_arcs (&s->t->net, &flows, rate, of, s->full);
+    s->crowd = crowd_arcs (&s->t->net, &flows, rate, worst, of, s->full);
     flows_clear (&flows);
     free (way);
     free (fair);
     free (rate);
+    free (worst);
     free (of);
     plan_destroy (first);
     plan_destroy (again);
@@ -141,6 +146,30 @@ static void test_told_apart (void)
             && crowd_others (&s.crowd[busy], .01),
         "... and beside others' four have more: it is not (%.2f)",
         crowd_most (&s.crowd[busy], .01));
+    close_crowd_scene (&s);
+}
+
+/* Others use every cable behind one: a flow over it has no more than they leave. Flows
+ * to several ends, behind several of these, show that it carries all.
+ */
+static void test_busy_behind (void)
+{
+    struct crowd_scene s;
+    uint32_t up;
+
+    open_crowd_scene (&s, 2, TREE_DMODK, 0);
+    up = 2 * (uint32_t)s.t->n;
+    for (uint32_t k = 0; k < 15; k++) /* and its way back, so it comes first */
+        s.other[s.traffic.nothers++]
+            = (struct traffic_flow){ up + 8 * (k / 2) + 1, 180 * GB, 0 };
+    s.other[1].arc += 8 * 7;
+    run_crowd_scene (&s);
+    ok (fabs (s.crowd[up].one - .33) < .02 && s.crowd[up].inputs == 4
+            && s.crowd[up].together > .97 && crowd_others (&s.crowd[up], .01),
+        "one flow has %.2f, as all cables behind are busy; %u to as many ends "
+        "have %.2f",
+        s.crowd[up].one, (unsigned int)s.crowd[up].inputs,
+        s.crowd[up].together);
     close_crowd_scene (&s);
 }
 
@@ -186,6 +215,9 @@ static const struct {
     { { .333, .5, 2 }, 1, true },      { { .25, .4, 4 }, .7, true },
     { { .7, .7, 2 }, 1.05, false },    { { .5, .5, 0 }, HUGE_VAL, false },
     { { 0, .5, 2 }, HUGE_VAL, false }, { { .7, .5, 2 }, 1, false },
+    /* most flows over it had less at times: others came and went */
+    { { .5, .5, 2, 5, 2 }, 1, false }, { { .5, .5, 2, 5, 3 }, .75, false },
+    { { .5, .5, 4, 5, 2 }, .625, false },
 };
 
 static void test_says (void)
@@ -215,7 +247,9 @@ static int crossing_of (const struct crowd_scene *s, struct probe p,
     return -1;
 }
 
-/* A crowd of n flows: to one end, over an arc, each through a port of its own. */
+/* A crowd of n flows: over an arc, each through a port of its own, and on to one end,
+ * or each to another.
+ */
 static bool is_crowd (const struct crowd_scene *s, const struct probe *p,
                       size_t n)
 {
@@ -232,7 +266,8 @@ static bool is_crowd (const struct crowd_scene *s, const struct probe *p,
             apart = at > 0;
             before[k] = apart ? arc[at - 1] : NETWORK_NONE;
             for (size_t i = 0; i < k; i++)
-                apart &= before[i] != before[k];
+                apart &= before[i] != before[k]
+                         && (p[i].b == p[k].b) == (p[0].b == p[n - 1].b);
         }
         if (k == n)
             return true;
@@ -246,28 +281,25 @@ static size_t check_crowds (const struct crowd_scene *s, size_t *bad)
     size_t narcs = 2 * s->t->net.nlinks, all = 0;
     size_t *user = calloc (narcs, sizeof (*user)), n;
     size_t *host = calloc (pathset_size (s->ps), sizeof (*host));
-    bool *marked = calloc (s->b->nflows, sizeof (*marked));
 
     *bad = 0;
-    bursts_find_crowds (s->b, s->ps, marked);
-    for (size_t i = 0; i < s->b->nflows; i++)
-        *bad += marked[i] != (s->b->flow[i].round >= CROWD_ROUND);
     for (size_t r = 0; r < plan_rounds (s->crowds); r++) {
         const struct probe *p = plan_round (s->crowds, r, &n);
 
         memset (user, 0, narcs * sizeof (*user));
         memset (host, 0, pathset_size (s->ps) * sizeof (*host));
         for (size_t i = 0, end; i < n; i = end) {
-            for (end = i; end < n && p[end].b == p[i].b; end++)
-                ;
+            for (end = i + 2; end < n && end - i < CROWD_FLOWS
+                              && is_crowd (s, p + i, end + 1 - i);)
+                end++;
             all++;
-            *bad += end - i < 2 || end - i > CROWD_FLOWS
-                    || !is_crowd (s, p + i, end - i) || host[p[i].b]++ > 0;
-            for (size_t k = i; k < end; k++) {
+            *bad += end > n || !is_crowd (s, p + i, end - i);
+            for (size_t k = i; k < end && end <= n; k++) {
                 uint32_t arc[PATH_MAX_HOPS];
                 int hops = pathset_walk (s->ps, p[k].a, p[k].b, arc, NULL);
 
                 *bad += host[p[k].a]++ > 0;
+                *bad += (k == i || p[k].b != p[i].b) && host[p[k].b]++ > 0;
                 for (int h = 0; h < hops; h++) {
                     *bad += user[arc[h]] > 0 && user[arc[h]] != all;
                     user[arc[h]] = all;
@@ -277,7 +309,6 @@ static size_t check_crowds (const struct crowd_scene *s, size_t *bad)
     }
     free (user);
     free (host);
-    free (marked);
     return all;
 }
 
@@ -325,6 +356,7 @@ static void test_plans (void)
 int main (void)
 {
     test_told_apart ();
+    test_busy_behind ();
     test_slow_end ();
     test_says ();
     test_plans ();

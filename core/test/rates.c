@@ -498,6 +498,7 @@ static void test_crowd (void)
         s.traffic.nothers = tab[i].others > 0;
         b = scene_bursts (&s);
         crowds = crowd_make (s.ps, b, 1, NULL);
+        s.traffic.crowds = true;
         if (traffic_measure (&s.traffic, s.ps, crowds, 2000, b, &s.rng, NULL)
             < 0)
             abort ();
@@ -513,6 +514,29 @@ static void test_crowd (void)
                 verdict_status_name (tab[i].level));
         ok (!f || fact_of (f, FACT_RATE_CROWD), "... with what a crowd had");
         plan_destroy (crowds);
+        verdict_destroy (v);
+        scene_close (&s);
+    }
+}
+
+/* Two low links may be low by others' flows; not so likely if both are at one switch. */
+static void test_meet (void)
+{
+    for (int meet = 0; meet < 2; meet++) {
+        struct verdict *v;
+        struct scene s;
+        uint32_t arc;
+
+        scene_open (&s, 0);
+        arc = 2 * (uint32_t)(s.t->n + 5);
+        s.arc_bits[arc] = 120 * GB;
+        s.arc_bits[arc + (meet ? 2 : 10)] = 120 * GB;
+        v = scene_judge (&s, scene_bursts (&s));
+        ok (meet ? v->nfindings == 2 && v->finding[0].level == VERDICT_UNKNOWN
+                       && v->finding[1].level == VERDICT_UNKNOWN
+                 : v->nfindings == 0 && limit_of (v, FACT_RATE_UNTOLD),
+            "two low links of %s: %s", meet ? "one switch" : "two switches",
+            meet ? "UNKNOWN" : "a limit");
         verdict_destroy (v);
         scene_close (&s);
     }
@@ -644,6 +668,7 @@ int main (void)
     test_others ();
     test_again ();
     test_crowd ();
+    test_meet ();
     test_switch ();
     test_same_cause ();
     test_list ();

@@ -111,7 +111,7 @@ static const struct node nodes[] = {
 
 static const struct burst_flow burst_flows[] = {
     { .a = 1, .b = 4, .round = 2,
-      .way = { { 3, 0, 98e9, 97e9 }, { 0, 2, 0, 0 } } },
+      .way = { { 3, 0, 98e9, 97e9 }, { 0, 2, 0, 0 } }, .crowd = 1 },
     { .a = 5, .b = 5, .round = 9, .way = { { .kept = 1, .best = 2.5 } } },
 };
 
@@ -281,7 +281,7 @@ static void test_round_trip (void)
     "],\"bursts\":{\"left\":" left ",\"flows\":[" flows "],\"ports\":[" \
     ports "]}" TAIL
 #define BURST(a, b, round, there, back) "{\"a\":\"" a "\",\"b\":\"" b \
-    "\",\"round\":" round "," there "," back "}"
+    "\",\"round\":" round ",\"crowd\":0," there "," back "}"
 #define BURST_WAY(way, kept, best, worst) "\"" way "_kept\":" kept ",\"" way \
     "_lost\":1,\"" way "_best\":" best ",\"" way "_worst\":" worst
 #define BURST_PORT(bits, mtu, now, others, order) "{\"end\":\"k1\",\"bits\":" \

@@ -77,7 +77,7 @@ static struct shared {
     size_t victims;          /* flows of the victim */
     size_t slow, lost, most; /* ways; bursts of one */
     size_t better, retries;  /* ports */
-    size_t rounds;           /* in which an end is twice */
+    size_t crowds;           /* flows in some */
     size_t between;          /* flows between switches */
     double busiest;          /* cable between switches, ns */
     size_t samples, answered;
@@ -230,10 +230,7 @@ static void look (struct shared *sh, const struct pathset *ps,
         sh->victims += f->a == VICTIM || f->b == VICTIM;
         look_at_way (sh, &f->way[0], f->a, f->b);
         look_at_way (sh, &f->way[1], f->b, f->a);
-        for (size_t k = 0; k < i; k++)
-            sh->rounds += b->flow[k].round == f->round
-                          && (b->flow[k].a == f->a || b->flow[k].a == f->b
-                              || b->flow[k].b == f->a || b->flow[k].b == f->b);
+        sh->crowds += f->crowd;
     }
     for (size_t i = 0; i < b->nports; i++) {
         sh->ports++;
@@ -338,10 +335,10 @@ static void test_scene (const struct scene *what)
             && sh->trouble.others == 0,
         "... it says why: '%s'", sh->trouble.why);
     ok (any ? sh->flows >= (what->hosts ? MEMBERS / 2 : MEMBERS - 2)
-                  && sh->wrong == 0 && (sh->rounds > 0) == what->cable
+                  && sh->wrong == 0 && (sh->crowds > 0) == what->cable
             : sh->flows == 0,
-        "... %zu flows as they are, %zu not, %zu twice in a round", sh->flows,
-        sh->wrong, sh->rounds);
+        "... %zu flows as they are, %zu not, %zu in crowds", sh->flows,
+        sh->wrong, sh->crowds);
     ok (sh->victims == 0 ? bad || !any : !bad,
         "... %zu flows of the one it is about", sh->victims);
     if (any)
