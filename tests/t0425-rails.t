@@ -13,7 +13,7 @@ workdir
 cd "$workdir" || exit 1
 
 pmm fabric generate fat-tree --ports 16 --levels 3 --rails 8 -o fabric
-emu_conf "Baseline=$workdir/baseline.json" "Timeout=$((20 * patience))"
+emu_conf "Baseline=$workdir/baseline.json" Rates=all "Timeout=$((20 * patience))"
 emu_up fabric
 emu noise 20
 
@@ -41,6 +41,20 @@ mlx5_5/1's, and 1 more finding of this rail \[kind=host .* excess=\+[0-9]+\]$" \
         "... which are the same one"
     emu heal all
 done
+
+# What rails carry: each is judged by itself.
+mapfile -t hosts < <(seq -f 'h%04.0f' 4)
+run --rates all
+is "$? $(head -n 1 stdout | jq -c '.bursts | [.left, (.flows | map(.a, .b) |
+    unique | length)]')" "0 [0,32]" "rates of all rails of 4 nodes" || diag "$(<stderr)"
+emu rate "$(link h0002:6)" 100
+emu pcie h0003 16x8/16x16
+run --rates all
+is "$(grep -c 'WARN: cable h0002 mlx5_5/1 -- .*: 9[0-9] of 19[0-9] Gb/s, loop' stderr) \
+$(grep -o 'FAIL: h0003 mlx5_./1: PCIe runs at x8 of x16' stderr | sort -u | wc -l)" \
+    "1 8" "... one with a cable at half, eight of a host whose PCIe lost lanes" ||
+    diag "$(<stderr)"
+emu heal all
 
 hosts=(h0003)
 emu slow "$(link h0003:4)" +1000
@@ -81,7 +95,6 @@ emu_down
 pmm fabric generate fat-tree --ports 8 --levels 2 --rails 4 -o fabric
 emu_up fabric
 sed -i /^Baseline/d conf
-echo Rates=all >>conf
 hosts=(h0001 h0002 h0003)
 # at_once NODE: the most of its rails that are in a round's bursts
 at_once ()
