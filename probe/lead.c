@@ -411,13 +411,16 @@ static void name_foreign (struct lead *ck)
     free (name);
 }
 
-/* Why rates are not known; a check of round trips is no worse without them. */
+/* Why rates are not known, in place of what the judge can tell of that; a check of
+ * round trips is no worse without them.
+ */
 static void limit_rates (struct lead *ck)
 {
     const struct burst_trouble *t = &ck->bursts;
     const struct roster *r = ck->step->roster;
     char hosts[NAME_MAX + 64] = "";
     struct fact why = { .kind = FACT_RATE_WHY, .name = { t->why } };
+    struct verdict *v = ck->verdict;
 
     if (!*t->why)
         return;
@@ -430,7 +433,13 @@ static void limit_rates (struct lead *ck)
                       ", and %zu other%s", t->others, t->others == 1 ? "" : "s");
         why.name[1] = hosts;
     }
-    verdict_limit (ck->verdict, VERDICT_OK, why);
+    verdict_limit (v, VERDICT_OK, why);
+    for (size_t i = 0; i + 1 < v->nlimits; i++)
+        if (v->limit[i].kind == FACT_RATE_HOSTS
+            || v->limit[i].kind == FACT_RATE_TRANSPORT) {
+            v->limit[i] = v->limit[--v->nlimits];
+            break;
+        }
 }
 
 /* Add a limit for each node that was not measured, and for each problem of the
