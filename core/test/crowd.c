@@ -11,78 +11,33 @@
 #include <string.h>
 
 #include "core/rate/loads.h"
-#include "core/rate/traffic.h"
-#include "core/test/treenet.h"
+#include "core/test/scene.h"
 #include "tests/tap.h"
 
-#define GB 1e9
+enum { CROWD_ROUND = 2000 };
 
-enum { ENDS_MAX = 128, LOW_MAX = 40, CROWD_ROUND = 2000 };
-
-struct crowd_scene {
-    struct treenet *t;
-    struct pathset *ps;
-    double *arc_bits, *full; /* [arcs] */
-    struct traffic_host host[ENDS_MAX];
-    struct traffic_flow other[LOW_MAX];
-    struct traffic_sim traffic;
-    struct bursts *b;
-    struct plan *crowds;
-    struct crowd *crowd; /* [arcs] */
-    struct rng rng;
-};
-
-static void open_crowd_scene (struct crowd_scene *s, size_t levels,
+static void open_crowd_scene (struct scene *s, size_t levels,
                               enum tree_routing routing, size_t job)
 {
-    size_t narcs;
-
-    memset (s, 0, sizeof (*s));
-    s->t = treenet_create (8, levels, routing, 1);
-    narcs = 2 * s->t->net.nlinks;
-    s->arc_bits = calloc (narcs, sizeof (double));
-    s->full = calloc (narcs, sizeof (double));
-    for (size_t x = 0; x < narcs; x++) {
-        s->t->info[x / 2].rate = 200 * GB;
-        s->full[x] = s->arc_bits[x] = 200 * GB;
-    }
-    s->ps
-        = job ? treenet_random (s->t, job, 1) : treenet_pathset (s->t, NULL, 0);
-    for (size_t i = 0; i < pathset_size (s->ps); i++)
-        s->host[i] = (struct traffic_host){ 200 * GB, 200 * GB, 200 * GB };
-    s->traffic = (struct traffic_sim){
-        .arc_bits = s->arc_bits,
-        .host = s->host,
-        .other = s->other,
-        .noise = .005,
-        .bursts = 2,
-    };
-    rng_seed (&s->rng, 5);
-}
-
-static void close_crowd_scene (struct crowd_scene *s)
-{
-    bursts_destroy (s->b);
-    plan_destroy (s->crowds);
-    pathset_destroy (s->ps);
-    treenet_destroy (s->t);
-    free (s->arc_bits);
-    free (s->full);
-    free (s->crowd);
+    scene_create (s, levels, routing, job, 200 * GB,
+                  (struct traffic_host){ 200 * GB, 200 * GB, 200 * GB }, 5);
 }
 
 /* All three looks, and what crowds say. */
-static void run_crowd_scene (struct crowd_scene *s)
+static void run_crowd_scene (struct scene *s)
 {
     struct loads_options opts = { .seed = 1 };
     struct error err = { .text = "" };
     struct traffic_sim crowds = s->traffic;
     struct plan *first = loads_make (s->ps, &opts, &err), *again;
+    size_t narcs = 2 * s->t->net.nlinks, n;
+    double *full = calloc (narcs, sizeof (*full));
     double (*fair)[2], *rate, *worst, *of;
     struct flows flows = { 0 };
     struct flow_way *way;
-    size_t n;
 
+    for (size_t x = 0; x < narcs; x++)
+        full[x] = 200 * GB;
     crowds.crowds = true;
     s->b = bursts_create ();
     if (traffic_measure (&s->traffic, s->ps, first, 0, s->b, &s->rng, &err) < 0
@@ -90,9 +45,9 @@ static void run_crowd_scene (struct crowd_scene *s)
         || traffic_measure (&s->traffic, s->ps, again, 1000, s->b, &s->rng,
                             &err)
                < 0
-        || !(s->crowds = crowd_make (s->ps, s->b, 1, &err))
-        || traffic_measure (&crowds, s->ps, s->crowds, CROWD_ROUND, s->b,
-                            &s->rng, &err)
+        || !(s->plan = crowd_make (s->ps, s->b, 1, &err))
+        || traffic_measure (&crowds, s->ps, s->plan, CROWD_ROUND, s->b, &s->rng,
+                            &err)
                < 0)
         abort ();
     fair = calloc (s->b->nflows, sizeof (*fair));
@@ -107,13 +62,14 @@ static void run_crowd_scene (struct crowd_scene *s)
         worst[i] = s->b->flow[way[i].flow].way[way[i].way].worst;
         of[i] = fair[way[i].flow][way[i].way];
     }
-    s->crowd = crowd_arcs (&s->t->net, &flows, rate, worst, of, s->full);
+    s->crowd = crowd_arcs (&s->t->net, &flows, rate, worst, of, full);
     flows_clear (&flows);
     free (way);
     free (fair);
     free (rate);
     free (worst);
     free (of);
+    free (full);
     plan_destroy (first);
     plan_destroy (again);
 }
@@ -121,7 +77,7 @@ static void run_crowd_scene (struct crowd_scene *s)
 /* The first: both uplinks of a leaf at half, one of them by others' flow. */
 static void test_told_apart (void)
 {
-    struct crowd_scene s;
+    struct scene s;
     uint32_t slow, busy;
 
     open_crowd_scene (&s, 2, TREE_DMODK, 0);
@@ -146,7 +102,7 @@ static void test_told_apart (void)
             && crowd_others (&s.crowd[busy], .01),
         "... and beside others' four have more: it is not (%.2f)",
         crowd_most (&s.crowd[busy], .01));
-    close_crowd_scene (&s);
+    scene_close (&s);
 }
 
 /* Others use every cable behind one: a flow over it has no more than they leave. Flows
@@ -154,7 +110,7 @@ static void test_told_apart (void)
  */
 static void test_busy_behind (void)
 {
-    struct crowd_scene s;
+    struct scene s;
     uint32_t up;
 
     open_crowd_scene (&s, 2, TREE_DMODK, 0);
@@ -170,7 +126,7 @@ static void test_busy_behind (void)
         "have %.2f",
         s.crowd[up].one, (unsigned int)s.crowd[up].inputs,
         s.crowd[up].together);
-    close_crowd_scene (&s);
+    scene_close (&s);
 }
 
 /* Others use the cable to a host. If that receives at half by itself, a crowd that ends
@@ -182,7 +138,7 @@ static void test_slow_end (void)
 
     for (int slow = 0; slow < 2; slow++) {
         uint32_t arc[PATH_MAX_HOPS];
-        struct crowd_scene s;
+        struct scene s;
         size_t n, ends = 0;
 
         open_crowd_scene (&s, 2, TREE_DMODK, 0);
@@ -192,8 +148,8 @@ static void test_slow_end (void)
         s.other[0] = (struct traffic_flow){ arc[2], 180 * GB, 0 };
         s.traffic.nothers = 1;
         run_crowd_scene (&s);
-        for (size_t r = 0; r < plan_rounds (s.crowds); r++) {
-            const struct probe *p = plan_round (s.crowds, r, &n);
+        for (size_t r = 0; r < plan_rounds (s.plan); r++) {
+            const struct probe *p = plan_round (s.plan, r, &n);
 
             for (size_t i = 0; i < n; i++)
                 ends += p[i].b == END;
@@ -201,7 +157,7 @@ static void test_slow_end (void)
         ok (slow ? ends == 0 : ends > 1,
             "%zu flows of a crowd end at a host that is %s", ends,
             slow ? "slow" : "not");
-        close_crowd_scene (&s);
+        scene_close (&s);
     }
 }
 
@@ -236,8 +192,8 @@ static void test_says (void)
 }
 
 /* Where the path crosses the arc; -1: nowhere. */
-static int crossing_of (const struct crowd_scene *s, struct probe p,
-                        uint32_t across, uint32_t *arc)
+static int crossing_of (const struct scene *s, struct probe p, uint32_t across,
+                        uint32_t *arc)
 {
     int n = pathset_walk (s->ps, p.a, p.b, arc, NULL);
 
@@ -250,8 +206,7 @@ static int crossing_of (const struct crowd_scene *s, struct probe p,
 /* A crowd of n flows: over an arc, each through a port of its own, and on to one end,
  * or each to another.
  */
-static bool is_crowd (const struct crowd_scene *s, const struct probe *p,
-                      size_t n)
+static bool is_crowd (const struct scene *s, const struct probe *p, size_t n)
 {
     uint32_t arc[PATH_MAX_HOPS], first[PATH_MAX_HOPS];
     int hops = pathset_walk (s->ps, p[0].a, p[0].b, first, NULL);
@@ -276,15 +231,15 @@ static bool is_crowd (const struct crowd_scene *s, const struct probe *p,
 }
 
 /* Count crowds, and those that break a rule. */
-static size_t check_crowds (const struct crowd_scene *s, size_t *bad)
+static size_t check_crowds (const struct scene *s, size_t *bad)
 {
     size_t narcs = 2 * s->t->net.nlinks, all = 0;
     size_t *user = calloc (narcs, sizeof (*user)), n;
     size_t *host = calloc (pathset_size (s->ps), sizeof (*host));
 
     *bad = 0;
-    for (size_t r = 0; r < plan_rounds (s->crowds); r++) {
-        const struct probe *p = plan_round (s->crowds, r, &n);
+    for (size_t r = 0; r < plan_rounds (s->plan); r++) {
+        const struct probe *p = plan_round (s->plan, r, &n);
 
         memset (user, 0, narcs * sizeof (*user));
         memset (host, 0, pathset_size (s->ps) * sizeof (*host));
@@ -327,7 +282,7 @@ static const struct {
 static void test_plans (void)
 {
     for (size_t i = 0; i < sizeof (plans) / sizeof (plans[0]); i++) {
-        struct crowd_scene s;
+        struct scene s;
         size_t all, bad, missed = 0;
 
         open_crowd_scene (&s, plans[i].levels, plans[i].routing, plans[i].job);
@@ -349,7 +304,7 @@ static void test_plans (void)
             "%zu not told",
             plans[i].low, plans[i].levels, pathset_size (s.ps), all, bad,
             missed);
-        close_crowd_scene (&s);
+        scene_close (&s);
     }
 }
 

@@ -9,46 +9,20 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/rate/crowd.h"
 #include "core/rate/flows.h"
-#include "core/rate/traffic.h"
-#include "core/test/treenet.h"
+#include "core/test/scene.h"
 #include "tests/tap.h"
 
-#define GB 1e9
-
-enum { HOSTS_MAX = 32, ARCS_MAX = 256, OTHERS_MAX = 8 };
-
-struct scene {
-    struct treenet *t;
-    struct pathset *ps;
-    struct plan *plan;
-    size_t n;
-    double arc_bits[ARCS_MAX];
-    struct traffic_host host[HOSTS_MAX];
-    struct burst_port port[HOSTS_MAX];
-    struct traffic_flow other[OTHERS_MAX];
-    struct traffic_sim traffic;
-    struct baseline *base;
-    struct rng rng;
-};
+enum { OTHERS_MAX = 8 };
 
 static void scene_open (struct scene *s, size_t job)
 {
     struct flows_options opts = { .times = 2, .seed = 1 };
 
-    memset (s, 0, sizeof (*s));
-    s->t = treenet_create (8, 2, TREE_DMODK, 1);
-    for (size_t l = 0; l < s->t->net.nlinks; l++)
-        s->t->info[l].rate = 200 * GB;
-    s->ps
-        = job ? treenet_random (s->t, job, 1) : treenet_pathset (s->t, NULL, 0);
-    s->n = pathset_size (s->ps);
+    scene_create (s, 2, TREE_DMODK, job, 198.7 * GB,
+                  (struct traffic_host){ 194 * GB, 194 * GB, 197 * GB }, 3);
     s->plan = flows_make (s->ps, &opts, NULL);
-    for (size_t x = 0; x < 2 * s->t->net.nlinks; x++)
-        s->arc_bits[x] = 198.7 * GB;
-    for (uint32_t i = 0; i < s->n; i++) {
-        s->host[i] = (struct traffic_host){ 194 * GB, 194 * GB, 197 * GB };
+    for (uint32_t i = 0; i < s->n; i++)
         s->port[i] = (struct burst_port){
             .end = i,
             .bits = 200 * GB,
@@ -57,23 +31,6 @@ static void scene_open (struct scene *s, size_t job)
             .now = { 16, 16000 },
             .could = { 16, 16000 },
         };
-    }
-    s->traffic = (struct traffic_sim){
-        .arc_bits = s->arc_bits,
-        .host = s->host,
-        .other = s->other,
-        .noise = .005,
-        .bursts = 2,
-    };
-    rng_seed (&s->rng, 3);
-}
-
-static void scene_close (struct scene *s)
-{
-    baseline_destroy (s->base);
-    plan_destroy (s->plan);
-    pathset_destroy (s->ps);
-    treenet_destroy (s->t);
 }
 
 static struct bursts *scene_bursts (struct scene *s)
