@@ -25,6 +25,7 @@ enum {
 
 #define SHARE_OWN .93  /* of its own baseline */
 #define SWITCH_CHANCE .02 /* switches that are so by chance */
+#define STAYS_CHANCE .02 /* open links that carry the same each time by chance */
 #define SWITCH_LOW .75 /* of a low switch's links are low */
 #define SHARE_SAME .05 /* rates that differ by less are the same */
 #define SHARE_MOSTLY .75 /* of a link's flows that another one explains */
@@ -81,6 +82,7 @@ struct rating {
     size_t untold;
     size_t rivals; /* switch links that may be low by others' traffic, and [nswitches] */
     size_t *meet;  /* so many if all of them meet at that switch */
+    size_t alike;  /* of the rivals: both ways */
     bool traffic;  /* crowds tell of others' */
     bool *blamed;  /* [nlinks] what a host's own signs show */
     bool *told; /* [nlinks] a finding or untold */
@@ -602,17 +604,6 @@ static bool is_excused (const struct rating *r, const struct low_link *low)
            && p->others_bits > (low->expected - low->rate) / 2;
 }
 
-static void count_rival (struct rating *r, const uint32_t *link, size_t n)
-{
-    r->rivals++;
-    for (size_t i = 0; i < 2 * n; i++) {
-        uint32_t sw = r->net->link[link[i / 2]].end[i % 2];
-
-        if (sw != NETWORK_NONE && r->meet[sw] + 1 == r->rivals)
-            r->meet[sw] = r->rivals;
-    }
-}
-
 /* One link at most may be low by others' traffic, or several at one switch. */
 static bool is_quiet (const struct rating *r)
 {
@@ -623,23 +614,107 @@ static bool is_quiet (const struct rating *r)
     return !r->traffic && meet;
 }
 
-/* Whether it was low in the newest runs of the baseline, too, one after the other, and is
- * alone with that: others' traffic would hardly stay on one cable.
+/* How often a low switch link carried the same in the run before, if it was asked for as
+ * much in both. Not this one, nor those that carry the same as it, which it may limit;
+ * nor those that carried half, as beside any greedy flow.
  */
-static bool is_no_traffic (const struct rating *r, const struct low_link *low)
+static double stays_by_chance (const struct rating *r, uint32_t link,
+                               double share)
 {
-    size_t runs = 0;
+    double same = 2 * r->error;
 
+    size_t low = 0, stays = 0;
+
+    for (size_t i = 1; r->base && i < r->base->nrates; i++) {
+        const struct baseline_rate *b = &r->base->rate[i], *next = b - 1;
+        double full = r->full_bits[b->arc], had = next->bits / full;
+
+        if (b->arc != next->arc || arc_link (b->arc) == link
+            || r->net->link[arc_link (b->arc)].kind != LINK_SWITCH
+            || fmin (b->expected, next->expected) < RATES_WARN * full
+            || next->bits >= RATES_WARN * next->expected
+            || had < .5 + same || fabs (had - share) < same)
+            continue;
+        low++;
+        stays += fabs (b->bits / full - had) < same;
+    }
+    return (.5 + (double)stays) / (1 + (double)low);
+}
+
+/* The newest runs, one after the other, in which an arc was low. */
+struct low_runs {
+    size_t runs, same; /* in which it carried the most of them */
+    double share;      /* that is */
+};
+
+static struct low_runs low_runs_of (const struct rating *r, uint32_t arc)
+{
+    const struct carry_link *c = &r->carry->link[arc_link (arc)];
+    double full = r->full_bits[arc], *share;
+    double expected = fmin (c->asked[arc % 2], full);
+    struct low_runs l = { 0, 0, 0 };
+
+    share = xarray (1 + (r->base ? r->base->nrates : 0), sizeof (*share));
+    l.share = share[l.runs++] = c->carried[arc % 2] / full;
     for (size_t i = 0; r->base && i < r->base->nrates; i++) {
         const struct baseline_rate *b = &r->base->rate[i];
 
-        if (b->arc != low->arc || b->expected < RATES_WARN * low->expected)
+        if (b->arc != arc || b->expected < RATES_WARN * expected)
             continue; /* too little was asked of it to tell */
-        if (b->bits >= SHARE_OWN * low->expected)
+        if (b->bits >= SHARE_OWN * expected)
             break;
-        runs++;
+        l.share = fmax (l.share, share[l.runs++] = b->bits / full);
     }
-    return runs >= STAYS_MIN && is_quiet (r);
+    for (size_t i = 0; i < l.runs; i++)
+        l.same += share[i] > l.share * (1 - 2 * r->error);
+    free (share);
+    return l;
+}
+
+/* The runs in which a link that is low alike both ways carried the same; 0: it is not. */
+static size_t same_runs_of (const struct rating *r, uint32_t link,
+                            double *share)
+{
+    struct low_runs there = low_runs_of (r, 2 * link);
+    struct low_runs back = low_runs_of (r, 2 * link + 1);
+
+    *share = there.share;
+    if (fabs (there.share - back.share) >= 2 * r->error)
+        return 0;
+    return there.same > back.same ? there.same : back.same;
+}
+
+/* Whether it was low in the newest runs of the baseline, too, one after the other:
+ * others' traffic would hardly stay on one cable, if this is alone with that; or if it
+ * carried the same at most in so many of them, and both ways, as chance does at less
+ * than STAYS_CHANCE of the open links that are so both ways.
+ */
+static bool is_no_traffic (const struct rating *r, const struct low_link *low)
+{
+    double share;
+    size_t same = same_runs_of (r, low->link, &share);
+
+    if (low_runs_of (r, low->arc).runs > STAYS_MIN && is_quiet (r))
+        return true;
+    return same > 1
+           && (double)r->alike
+                      * pow (stays_by_chance (r, low->link, share),
+                             (double)same - 1)
+                  < STAYS_CHANCE;
+}
+
+static void count_rival (struct rating *r, const uint32_t *link, size_t n)
+{
+    double share;
+
+    r->rivals++;
+    r->alike += same_runs_of (r, link[0], &share) > 0;
+    for (size_t i = 0; i < 2 * n; i++) {
+        uint32_t sw = r->net->link[link[i / 2]].end[i % 2];
+
+        if (sw != NETWORK_NONE && r->meet[sw] + 1 == r->rivals)
+            r->meet[sw] = r->rivals;
+    }
 }
 
 /* Whether others use an arc, which explains all that it lacks. */

@@ -34,7 +34,11 @@
  *            the baseline, too. Counters that show lanes, speed or errors decide it,
  *            too (corroborate). Above 75 %, if crowds show others' traffic anywhere, or
  *            if another one is open, only a limit counts those that would be UNKNOWN,
- *            or low before; the list of rates has them. Open ones that all meet at one
+ *            or low before; the list of rates has them. Still a WARN is what carried
+ *            the same at most in so many runs, one after the other, and as much both
+ *            ways, as chance does at less than .02 of the open links that are alike both
+ *            ways: p^(runs - 1), where p is how often other low links carried the same in
+ *            the run before, by the baseline. Open ones that all meet at one
  *            switch count as one
  *
  * A switch is one finding, a WARN, and no link of it, if three quarters of its

@@ -424,6 +424,56 @@ static void test_again (void)
     }
 }
 
+/* On days when others use other links each, one that lacks a fifth both ways carries the
+ * same in every run; one that others fill to a fifth, one way alone.
+ */
+static void test_stays (void)
+{
+    enum { RUNS = 4 };
+
+    for (int slow = 0; slow < 2; slow++) {
+        struct samples *run[RUNS + 1] = { NULL };
+        struct verdict *v;
+        struct scene s;
+        struct error err;
+        uint32_t arc;
+        bool found = false;
+
+        scene_open (&s, 0);
+        arc = 2 * (uint32_t)(s.t->n + 5);
+        s.base = baseline_create (pathset_on (s.ps, &s.t->net, &err));
+        for (size_t k = 0; k <= RUNS; k++) {
+            if (k == 1 && slow)
+                s.arc_bits[arc] = s.arc_bits[arc + 1] = 160 * GB;
+            for (uint32_t i = 0; i < OTHERS_MAX && k > 0; i++)
+                s.other[i] = (struct traffic_flow){
+                    2 * (uint32_t)(s.t->n + 8 + (3 * i + 5 * k) % 24) + 1,
+                    (30 + 10 * i) * GB,
+                    0,
+                };
+            if (!slow)
+                s.other[0] = (struct traffic_flow){ arc, 40 * GB, 0 };
+            s.traffic.nothers = OTHERS_MAX;
+            if (k < RUNS)
+                run[k] = scene_run (&s);
+        }
+        for (int k = RUNS - 1; k >= 0; k--)
+            if (baseline_add (s.base, run[k], k + 1, &err) < 0)
+                abort ();
+        v = scene_judge (&s, scene_bursts (&s));
+        for (size_t i = 0; i < v->nfindings; i++)
+            found |= v->finding[i].suspect[0] == arc_link (arc)
+                     && v->finding[i].level == VERDICT_WARN;
+        ok (found == slow && v->nfindings == (size_t)slow,
+            "busy days, a switch link at 80 %% in each: %s",
+            slow ? "WARN" : "nothing, as the other way is good");
+        verdict_destroy (v);
+        for (size_t k = 0; k < RUNS; k++)
+            samples_destroy (run[k]);
+        scene_close (&s);
+    }
+}
+
 /* A crowd tells a switch link at half from one that others use, and from one that is
  * both.
  */
@@ -624,6 +674,7 @@ int main (void)
     test_kinds ();
     test_others ();
     test_again ();
+    test_stays ();
     test_crowd ();
     test_meet ();
     test_switch ();
