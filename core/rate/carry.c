@@ -543,6 +543,24 @@ static uint32_t best_link (struct judging *w)
     return best;
 }
 
+/* The directions in which a link explains flows; only one of them, if the other
+ * carries nearly what it should: that is then no fault of both.
+ */
+static uint8_t low_ways (const struct judging *w, uint32_t link)
+{
+    const double *carried = w->out->link[link].carried;
+    const double *bits = &w->of->arc_bits[2 * link];
+    uint8_t ways = 0;
+
+    for (size_t i = 0; i < w->nsuspects; i++)
+        if (w->suspect[i].link == link)
+            ways |= w->suspect[i].ways;
+    for (int k = 0; k < 2 && ways == 3; k++)
+        if (carried[!k] / bits[!k] > (1 + carried[k] / bits[k]) / 2)
+            ways = (uint8_t)(1 << k);
+    return ways;
+}
+
 /* Add the finding of a link, with the other links that explain the same flows,
  * and remove these flows.
  */
@@ -552,21 +570,29 @@ static void add_carry_finding (struct judging *w, uint32_t link)
     struct carry_finding *f = &out->finding[out->nfindings++];
     size_t *common = xcalloc (out->nlinks, sizeof (*common));
     uint8_t *ways = xcalloc (out->nlinks, 1);
-    size_t kept = 0, others = 0; /* flows that another link explains, too */
+    size_t *beside = xcalloc (out->nlinks, sizeof (*beside));
+    uint8_t low = low_ways (w, link);
+    /* flows in these directions; that another link explains, too */
+    size_t kept = 0, flows = 0, others = 0;
 
     *f = (struct carry_finding){ .flows = w->explains[link] };
     for (size_t i = 0, from; i < w->nsuspects;) {
         size_t flow = w->suspect[i].flow;
-        bool has = false;
+        bool has = false, is_low = false;
 
         for (from = i; i < w->nsuspects && w->suspect[i].flow == flow; i++)
-            has = has || w->suspect[i].link == link;
-        others += has && i - from > 1;
+            if (w->suspect[i].link == link) {
+                has = true;
+                is_low = w->suspect[i].ways & low;
+            }
+        flows += is_low;
+        others += is_low && i - from > 1;
         if (has)
             f->share += w->of->rate[flow] / w->of->fair[flow];
         for (size_t k = from; k < i; k++)
             if (has) {
                 common[w->suspect[k].link]++;
+                beside[w->suspect[k].link] += is_low;
                 ways[w->suspect[k].link] |= w->suspect[k].ways;
             }
             else
@@ -576,14 +602,15 @@ static void add_carry_finding (struct judging *w, uint32_t link)
     f->share /= f->flows;
     for (size_t l = 0; l < out->nlinks; l++)
         if ((common[l] == f->flows && w->explains[l] == f->flows)
-            || (others == f->flows && ways[link] != 3
-                && (double)common[l] >= w->of->most * (double)f->flows)) {
+            || (others == flows && low != 3
+                && (double)beside[l] >= w->of->most * (double)flows)) {
             f->link = xgrow (f->link, f->nlinks, sizeof (*f->link));
             f->ways = xgrow (f->ways, f->nlinks, sizeof (*f->ways));
             f->ways[f->nlinks] = ways[l];
             f->link[f->nlinks++] = l;
         }
     free (common);
+    free (beside);
     free (ways);
 }
 

@@ -137,9 +137,9 @@ struct carry_flows {
                                   measured */
     const double *arc_bits; /* [2 * nlinks] of each arc; HUGE_VAL: not known */
     double floor, same;
-    double most; /* if others explain all flows of a link in one direction, too,
-                    one that explains this share of them is a suspect beside it;
-                    HUGE_VAL: none is */
+    double most; /* if others explain all flows of a link in one direction, and the
+                    other one is less than half as low, a link that explains this
+                    share of them is a suspect beside it; HUGE_VAL: none is */
     const bool *blamed; /* [nlinks] these come first: other signs show that they
                            are slow; NULL: none */
 };

@@ -210,8 +210,44 @@ static void test_unknown (void)
     site_close (&s);
 }
 
+/* A host receives little, and all of it by one cable: which of both it is, only what
+ * the host sends can tell, if that is as little.
+ */
+static void test_ways (void)
+{
+    struct link_info info[] = {
+        { .kind = LINK_HOST, .end = { NETWORK_NONE, NETWORK_NONE } },
+        { .kind = LINK_SWITCH, .end = { NETWORK_NONE, NETWORK_NONE } },
+    };
+    const struct network net = { .link = info, .nlinks = 2 };
+    size_t start[] = { 0, 2 };
+    uint32_t received[] = { 3, 1 }, sent[] = { 0, 2 };
+    struct csr round[] = {
+        { .n = 1, .start = start, .v = received },
+        { .n = 1, .start = start, .v = received },
+        { .n = 1, .start = start, .v = received },
+        { .n = 1, .start = (size_t[]){ 0, 1 }, .v = sent },
+    };
+    const struct flows flows = { 4, round };
+    const double bits[] = { 100, 100, 100, 100 };
+
+    for (int both = 0; both < 2; both++) {
+        const double rate[] = { 50, 50, 50, both ? 50 : 92 };
+        const struct carry_flows of
+            = { &flows, rate, bits, bits, .floor = .93, .same = .05, .most = .75 };
+        struct carry *c = carry_explain (&net, &of);
+
+        ok (c->nfindings == 1 && c->finding[0].link[0] == 0
+                && c->finding[0].nlinks == (both ? 1 : 2),
+            "what a host sends is %g %%: %s", rate[3],
+            both ? "it is the host's cable" : "that, or the one before it");
+        carry_destroy (c);
+    }
+}
+
 int main (void)
 {
+    test_ways ();
     test_one ();
     test_several ();
     test_unknown ();
