@@ -17,9 +17,9 @@
  * send, then one of the frames that are answered; the answer is one frame:
  *
  *     SEND     to emu     own endpoint 4, other endpoint 4, own LID 1, other
- *                         LID 1, both counted from the first, pad 4, own queue
- *                         pair 4, other's 4, service level 1, 1 if they are
- *                         reliably connected 1, message
+ *                         LID 1, both counted from the first, own queue pair
+ *                         4, other's 4, service level 1, 1 if they are reliably
+ *                         connected 1, message
  *     WAIT     to emu     deadline 8, in ns of virtual time
  *     RECV     to client  time 8, from endpoint 4, own endpoint 4, other LID 1,
  *                         own LID 1, own queue pair 4, message
@@ -46,9 +46,6 @@
  * until the next one, so computing costs a client no virtual time; it sends at
  * that time. A session ends with its last connection: a client that closes the
  * socket, or dies, has left.
- *
- * A pad is a number of bytes that follow the message on the wire only: they are
- * not delivered.
  */
 #ifndef PROBE_EMU_PROTO_H
 #define PROBE_EMU_PROTO_H
@@ -65,10 +62,9 @@ enum {
     EMU_VERSION = 9,
     EMU_HEADER = 4,
     EMU_RAIL = 23,                      /* bytes, in a WELCOME */
-    EMU_SEND_HEADER = 24,
+    EMU_SEND_HEADER = 20,
     EMU_RECV_HEADER = 22,
     EMU_DATA_MAX = 256,                 /* bytes of a message */
-    EMU_SIZE_MAX = 4096,                /* bytes with its pad: the MTU */
     EMU_LEVEL_MAX = 15,
     EMU_RAILS_MAX = 16,                 /* endpoints per host */
     EMU_BULK_HEADER = 8,

@@ -124,27 +124,14 @@ bool group_attend (struct group *g, bool on)
     return g->transport->attend ? g->transport->attend (g->t, on) : true;
 }
 
-size_t group_pad_max (const struct group *g, size_t len)
-{
-    size_t most = g->t->size_max < UINT16_MAX ? g->t->size_max : UINT16_MAX;
-
-    return most > HEADER + len ? most - HEADER - len : 0;
-}
-
 /*
  * Sending
  */
-
-static size_t message_padding (const struct group_message *msg)
-{
-    return msg->type == PING || msg->type == PONG ? msg->fragment : 0;
-}
 
 static int send_from (struct group *g, uint32_t rail, uint32_t peer,
                       struct group_message msg, const void *data, size_t len,
                       struct transport_timing *timing, struct error *err)
 {
-    size_t pad = message_padding (&msg);
     uint8_t buf[TRANSPORT_DATA_MAX];
 
     wire_put (buf, g->key, 8);
@@ -155,9 +142,9 @@ static int send_from (struct group *g, uint32_t rail, uint32_t peer,
     if (len > 0)
         memcpy (buf + HEADER, data, len);
     if (peer != g->first[g->me] + rail) /* a cable carries it */
-        g->stats.bytes[0] += WIRE_HEADER + HEADER + len + pad;
-    return g->transport->send (g->t, rail, peer, buf, HEADER + len, pad,
-                               timing, err);
+        g->stats.bytes[0] += WIRE_HEADER + HEADER + len;
+    return g->transport->send (g->t, rail, peer, buf, HEADER + len, timing,
+                               err);
 }
 
 static uint32_t peers_of (const struct group *g, size_t member)
@@ -390,10 +377,7 @@ static int on_message (struct group *g, const struct packet *p,
             own->way_ns[0] = p->time_ns - own->turn_ns;
             own->turn_ns = group_now (g);
         }
-        return msg->fragment > group_pad_max (g, len)
-                   ? 0
-                   : send_from (g, p->rail, p->peer, answer, data, len,
-                                &timing, err);
+        return send_from (g, p->rail, p->peer, answer, data, len, &timing, err);
     case PONG:
         on_pong (g, p, msg);
         break;
@@ -437,7 +421,7 @@ static int handle (void *arg, const struct packet *p, struct error *err)
                                       (uint16_t)wire_get (p->data + 10, 2),
                                       (uint32_t)wire_get (p->data + 12, 4) };
     if (!own)
-        g->stats.bytes[1] += WIRE_HEADER + p->len + message_padding (&msg);
+        g->stats.bytes[1] += WIRE_HEADER + p->len;
     if (msg.type == 0) {
         g->stats.foreign++;
         return 0;
@@ -748,7 +732,7 @@ static int ping_group_member (struct group *g, struct group_ping *ping,
 {
     static const uint8_t padding[GROUP_PING_MAX - HEADER];
     struct group_message msg
-        = { PING, (uint8_t)kind, ping->pad, ++g->pings };
+        = { PING, (uint8_t)kind, 0, ++g->pings };
     struct transport_timing timing = { .way = ping->way };
     int64_t until = group_now (g) + timeout_ns;
     int rc;

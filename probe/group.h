@@ -9,7 +9,7 @@
  * makes progress for all. Time-outs are multiples of the transport's gap. Who
  * is asked and stays silent for DEAD gaps, or for DEAD_NS, is considered dead.
  *
- * Messages, little-endian: key 8, type 1, kind or step 1, fragment or pad 2,
+ * Messages, little-endian: key 8, type 1, kind or step 1, fragment 2,
  * number 4, then data. Types: ping 1, its echo 2, a barrier's token 3, "are you
  * there?" 4, "I am" 5, "give me a fragment" 6, the fragment 7, letter 8.
  *
@@ -45,8 +45,8 @@ struct group_stats {
     uint32_t late;      /* echoes that came after their time-out */
     uint32_t duplicate; /* messages that came twice */
     uint32_t foreign;   /* messages with another key, and invalid ones */
-    uint64_t bytes[2];  /* sent and received by this member, each with its pad
-                           and the longest headers that a packet may have;
+    uint64_t bytes[2];  /* sent and received by this member, each with the
+                           longest headers that a packet may have;
                            messages of a rail to itself do not count */
 };
 
@@ -83,7 +83,7 @@ struct group_letter {
 struct group_message {
     uint8_t type;      /* 0: none */
     uint8_t kind;      /* or step */
-    uint16_t fragment; /* in pings: bytes of the pad */
+    uint16_t fragment;
     uint32_t number;
 };
 
@@ -200,7 +200,6 @@ int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
 struct group_ping {
     uint32_t rail, peer;
     struct transport_way way;
-    uint16_t pad;     /* after the ping, and after its echo */
     uint32_t number;  /* set by group_ping, like stamp_ns */
     int64_t stamp_ns; /* when it was sent */
     int64_t rtt_ns;   /* -1: no echo came */
@@ -229,11 +228,6 @@ bool group_listens (struct group *g, size_t member, int64_t since_ns);
 
 int group_send (struct group *g, size_t member,
                 const struct group_letter *letter, struct error *err);
-
-/* The largest pad that may follow this many bytes of data in a ping; 0 if the
- * transport has no pads.
- */
-size_t group_pad_max (const struct group *g, size_t len);
 
 /* Offer an object to one member, or to all (GROUP_ALL); the bytes are borrowed.
  * A member that asks before this call is told to wait.

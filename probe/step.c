@@ -318,7 +318,7 @@ int step_meet (struct step *s, struct error *err)
 
     if (getrandom (&key, sizeof (key), 0) != sizeof (key))
         return error_errno (err, "getrandom");
-    s->t = s->transport->open (&s->site, s->host, s->pads, &why);
+    s->t = s->transport->open (&s->site, s->host, s->talks, &why);
     len = roster_pack (buf, s->host, key, s->t, why.text);
     blob = xcalloc (s->size, sizeof (*blob));
     set_phase (s->host, "the nodes of the step were meeting");

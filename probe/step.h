@@ -86,7 +86,7 @@ struct step {
     struct strings set;
     const char *coordination;
     struct site site;   /* by step_read_site */
-    bool pads;          /* messages need pads */
+    bool talks;         /* for messages of users */
     const char *leader; /* the host that should lead; NULL: any */
 
     struct coord *coord;

@@ -18,9 +18,7 @@
  *
  * One rail serves all LIDs of a port, each with its own path. A timed message
  * names the LIDs that it uses, and its answer returns by the same. All other
- * messages use the first LIDs and flow 0. A message may have a pad after it:
- * bytes that keep the wire busy, as the bytes of a user's message do, and that
- * are not delivered.
+ * messages use the first LIDs and flow 0.
  */
 #ifndef PROBE_TRANSPORT_H
 #define PROBE_TRANSPORT_H
@@ -134,7 +132,6 @@ struct transport_handle {
     /* after connect; all members have the same but for the last */
     int64_t gap_ns;  /* a round trip takes less than this, unless something is
                         wrong: the unit of rounds and time-outs */
-    size_t size_max; /* of a message including its pad; 0: there are no pads */
     size_t turns;    /* at least 1, in which the members should ping in a round,
                         because some share a core */
     size_t mine;     /* this member's turn, from 0 on */
@@ -149,10 +146,10 @@ typedef int (*transport_take_f) (void *arg, const struct packet *packet,
 struct transport {
     const char *name;
 
-    /* Open this host's endpoints as the site configures them; `pads` if
-     * messages need pads. NULL with err.
+    /* Open this host's endpoints as the site configures them; `talks` if it is
+     * for messages of users, which go to any peer. NULL with err.
      */
-    void *(*open) (const struct site *site, const char *host, bool pads,
+    void *(*open) (const struct site *site, const char *host, bool talks,
                    struct error *err);
     void (*close) (void *t);
 
@@ -190,11 +187,11 @@ struct transport {
      */
     bool (*attend) (void *t, bool on);
 
-    /* Send, now or with the next recv, a message and a pad of this many bytes.
-     * timing is NULL for a message that is not timed.
+    /* Send a message, now or with the next recv. timing is NULL for a message
+     * that is not timed.
      */
     int (*send) (void *t, uint32_t rail, uint32_t peer, const uint8_t *data,
-                 size_t len, size_t pad, struct transport_timing *timing,
+                 size_t len, struct transport_timing *timing,
                  struct error *err);
 
     /* Wait for a message until the deadline. Return 1, 0 at the deadline, or -1
@@ -210,7 +207,7 @@ struct transport {
      * and may send; NULL: none is received. Prepare again before each burst:
      * only the last few flows of a rail are kept, and none after a burst that
      * was lost. Both may be NULL, together with bulk_port: there are no bursts.
-     * If messages have pads, those between first LIDs are kept for all peers.
+     * For messages of users, those between first LIDs are kept for all peers.
      */
     int (*bulk_prepare) (void *t, uint32_t rail, uint32_t peer,
                          struct transport_way way, bool strict,

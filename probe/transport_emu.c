@@ -263,12 +263,12 @@ static int connect_to_emulator (struct emu *e, const char *where,
     return 0;
 }
 
-static void *emu_open (const struct site *site, const char *host, bool pads,
+static void *emu_open (const struct site *site, const char *host, bool talks,
                        struct error *err)
 {
     struct emu *e = xcalloc (1, sizeof (*e));
 
-    (void)pads;
+    (void)talks;
     e->fd = -1;
     e->cpu = UINT32_MAX;
     e->policy = -1;
@@ -316,7 +316,6 @@ static int emu_connect (void *t, uint64_t key,
 
     e->key = key;
     e->handle.gap_ns = GAP_NS;
-    e->handle.size_max = EMU_SIZE_MAX;
     e->handle.turns = 1;
     e->endpoint = xcalloc (n, sizeof (*e->endpoint));
     for (size_t i = 0; i < n; i++) {
@@ -350,7 +349,7 @@ static uint32_t queue_pair (const struct emu *e, uint32_t endpoint,
 }
 
 static int emu_send (void *t, uint32_t rail, uint32_t peer,
-                     const uint8_t *data, size_t len, size_t pad,
+                     const uint8_t *data, size_t len,
                      struct transport_timing *timing, struct error *err)
 {
     struct emu *e = t;
@@ -373,11 +372,10 @@ static int emu_send (void *t, uint32_t rail, uint32_t peer,
     wire_put (p + 4, other, 4);
     p[8] = way.own;
     p[9] = way.other;
-    wire_put (p + 10, pad, 4);
-    wire_put (p + 14, queue_pair (e, own, other, rc, way.flow), 4);
-    wire_put (p + 18, queue_pair (e, other, own, rc, way.flow), 4);
-    p[22] = timing ? e->timed_level : e->level;
-    p[23] = rc;
+    wire_put (p + 10, queue_pair (e, own, other, rc, way.flow), 4);
+    wire_put (p + 14, queue_pair (e, other, own, rc, way.flow), 4);
+    p[18] = timing ? e->timed_level : e->level;
+    p[19] = rc;
     memcpy (p + EMU_SEND_HEADER, data, len);
     if (timing)
         timing->stamp_ns = e->now;

@@ -15,8 +15,8 @@
  *
  * A queue pair has buffers of its own: receives are posted from the start, and
  * each send has a slot, but for small messages that the device takes inline.
- * All pads share one buffer. Of depth / SIGNAL_PARTS sends one is signalled:
- * once it is complete, so are all before it.
+ * Of depth / SIGNAL_PARTS sends one is signalled: once it is complete, so are
+ * all before it.
  *
  * Only an extended completion queue has time stamps. Some drivers report a
  * clock but have no such queue, as for some virtual functions. Some devices
@@ -164,6 +164,7 @@ struct verbs {
     bool sleeps;                 /* always, and never polls for long */
     int64_t heard_ns;            /* the last message or call of attend */
     char polling[8];             /* the site's Polling */
+    bool talks;                  /* messages of users may be sent */
     bool pin;
 };
 
@@ -225,30 +226,14 @@ static int handle_queue_failure (struct verbs_rail *rail, struct queue *q,
     return 0;
 }
 
-/* Add the pad, if any, as a second part of a message. Return the number of
- * parts.
- */
-static int add_pad (const struct verbs_device *d, size_t bytes,
-                    struct ibv_sge *sge)
-{
-    if (bytes == 0)
-        return 1;
-    *sge = (struct ibv_sge){ (uintptr_t)d->pad, (uint32_t)bytes,
-                             d->pad_mr->lkey };
-    return 2;
-}
-
 static int post_receive (struct verbs_rail *rail, struct slot *slot,
                          struct error *err)
 {
-    const struct verbs_device *d = &rail->device;
     struct queue *q = slot->q;
-    struct ibv_sge sge[2] = {
-        { (uintptr_t)slot->data, VERBS_SLOT, q->mr->lkey },
-    };
+    struct ibv_sge sge
+        = { (uintptr_t)slot->data, VERBS_SLOT, q->mr->lkey };
     struct ibv_recv_wr wr = {
-        .wr_id = (uintptr_t)slot, .sg_list = sge,
-        .num_sge = add_pad (d, d->pad_mr ? 128UL << d->at.mtu : 0, &sge[1]),
+        .wr_id = (uintptr_t)slot, .sg_list = &sge, .num_sge = 1,
     };
     struct ibv_recv_wr *bad;
     int rc = ibv_post_recv (q->qp, &wr, &bad);
@@ -276,14 +261,13 @@ static int create_qp (struct verbs_rail *rail, struct queue *q,
 {
     struct verbs_device *d = &rail->device;
     size_t size = (size_t)(q->receives + q->depth) * VERBS_SLOT;
-    uint32_t parts = d->pad_mr ? 2 : 1;
     struct ibv_qp_init_attr attr = {
         .send_cq = rail->sends,
         .recv_cq = rail->receives,
         .qp_type = type,
         .cap = {
             .max_send_wr = q->depth, .max_recv_wr = q->receives,
-            .max_send_sge = parts, .max_recv_sge = parts,
+            .max_send_sge = 1, .max_recv_sge = 1,
             .max_inline_data = d->inlines ? INLINE_WANTED : 0,
         },
     };
@@ -415,7 +399,7 @@ static struct ibv_cq *open_stamped (struct verbs_rail *rail, uint32_t depth)
  * close_rail in both cases.
  */
 static int open_rail (struct verbs_rail *rail,
-                      const struct verbs_port_name *name, bool pads,
+                      const struct verbs_port_name *name,
                       const struct site *site,
                       struct transport_address *address, struct error *err)
 {
@@ -424,7 +408,7 @@ static int open_rail (struct verbs_rail *rail,
     uint32_t receives;
     uint32_t depth;
 
-    if (verbs_device_open (d, name, pads, site, err) < 0)
+    if (verbs_device_open (d, name, site, err) < 0)
         return -1;
     receives = at_most (UD_RECEIVES, d->limits.max_cqe);
     depth = rail->room = at_most (CQ_DEPTH, d->limits.max_cqe);
@@ -518,7 +502,7 @@ static int mapped_devices (const struct site *site, const char *host,
     return 0;
 }
 
-static void *verbs_open (const struct site *site, const char *host, bool pads,
+static void *verbs_open (const struct site *site, const char *host, bool talks,
                          struct error *err)
 {
     struct verbs_port_name name[TRANSPORT_RAILS_MAX];
@@ -529,6 +513,7 @@ static void *verbs_open (const struct site *site, const char *host, bool pads,
 
     snprintf (v->polling, sizeof (v->polling), "%s", site->polling);
     v->pin = site->pin;
+    v->talks = talks;
     if (mapped_devices (site, host, mapped, sizeof (mapped), err) < 0
         || (n = verbs_find_ports (mapped[0] ? mapped : site->device, name,
                                   TRANSPORT_RAILS_MAX, err)) == 0)
@@ -538,7 +523,7 @@ static void *verbs_open (const struct site *site, const char *host, bool pads,
         struct error why;
 
         *rail = (struct verbs_rail){ .all = v };
-        if (open_rail (rail, &name[i], pads, site, &h->address[h->rails], &why)
+        if (open_rail (rail, &name[i], site, &h->address[h->rails], &why)
             == 0) {
             h->address[h->rails++].number = (uint8_t)i;
             continue;
@@ -570,7 +555,6 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
                        size_t n, struct error *err)
 {
     uint32_t gap_us = 1;
-    size_t mtu = UINT8_MAX;
 
     v->at = xcalloc (n, sizeof (*v->at));
     v->window = xcalloc (n, sizeof (*v->window));
@@ -582,11 +566,7 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
             return error_world (err, "a node published an invalid address");
         if (at->gap_us > gap_us)
             gap_us = at->gap_us;
-        if (at->mtu < mtu)
-            mtu = at->mtu;
     }
-    /* a path through switches of a smaller MTU loses longer messages */
-    v->handle.size_max = mtu > 0 ? (128UL << mtu) - VERBS_HEADER : 0;
     v->handle.gap_ns = (int64_t)gap_us * NS_PER_US;
     return 0;
 }
@@ -842,19 +822,18 @@ static int reap (struct verbs_rail *rail, struct error *err)
  */
 static int send_by (struct verbs_rail *rail, uint32_t peer,
                     enum verbs_type type, const uint8_t *data, size_t len,
-                    size_t pad, struct transport_timing *timing,
-                    struct error *err)
+                    struct transport_timing *timing, struct error *err)
 {
     struct ibv_ah *ah;
     uint32_t qpn;
     struct queue *q = find_queue (rail, peer, timing, &ah, &qpn);
     struct verbs_header header = {
-        .from = rail->self, .type = type, .pad = (uint16_t)pad,
+        .from = rail->self, .type = type,
     };
-    struct ibv_sge sge[2];
+    struct ibv_sge sge;
     struct ibv_send_wr wr = {
-        .wr_id = (uintptr_t)q, .sg_list = sge,
-        .num_sge = add_pad (&rail->device, pad, &sge[1]), .opcode = IBV_WR_SEND,
+        .wr_id = (uintptr_t)q, .sg_list = &sge, .num_sge = 1,
+        .opcode = IBV_WR_SEND,
     };
     struct ibv_send_wr *bad;
     uint8_t *slot;
@@ -869,9 +848,9 @@ static int send_by (struct verbs_rail *rail, uint32_t peer,
         return -1;
     slot = q->memory
            + (size_t)(q->receives + q->sent % q->depth) * VERBS_SLOT;
-    sge[0] = (struct ibv_sge){ (uintptr_t)slot,
-                               (uint32_t)(VERBS_HEADER + len), q->mr->lkey };
-    if (VERBS_HEADER + len + pad <= q->inline_max)
+    sge = (struct ibv_sge){ (uintptr_t)slot, (uint32_t)(VERBS_HEADER + len),
+                            q->mr->lkey };
+    if (VERBS_HEADER + len <= q->inline_max)
         wr.send_flags |= IBV_SEND_INLINE;
     if ((q->sent + 1) % (q->depth / SIGNAL_PARTS) == 0)
         wr.send_flags |= IBV_SEND_SIGNALED;
@@ -894,11 +873,11 @@ static int send_by (struct verbs_rail *rail, uint32_t peer,
 }
 
 static int verbs_send (void *t, uint32_t rail, uint32_t peer,
-                       const uint8_t *data, size_t len, size_t pad,
+                       const uint8_t *data, size_t len,
                        struct transport_timing *timing, struct error *err)
 {
     struct verbs_rail *r = &((struct verbs *)t)->rail[rail];
-    int rc = send_by (r, peer, VERBS_DATA, data, len, pad, timing, err);
+    int rc = send_by (r, peer, VERBS_DATA, data, len, timing, err);
 
     return rc < 0 ? mark_rail_failed (r, err) : 0;
 }
@@ -919,7 +898,7 @@ static int send_wire_info (struct verbs_rail *rail, uint32_t peer,
     buf[5] = rail->sl;
     buf[6] = way->by.own;
     buf[7] = way->by.other;
-    return send_by (rail, peer, VERBS_WIRE, buf, sizeof (buf), 0, NULL, err);
+    return send_by (rail, peer, VERBS_WIRE, buf, sizeof (buf), NULL, err);
 }
 
 static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
@@ -995,7 +974,7 @@ static int send_bulk_info (struct verbs_rail *rail, uint32_t peer,
     uint8_t buf[VERBS_BULK_SIZE];
 
     verbs_bulk_pack (buf, info);
-    return send_by (rail, peer, VERBS_BULK, buf, sizeof (buf), 0, NULL, err);
+    return send_by (rail, peer, VERBS_BULK, buf, sizeof (buf), NULL, err);
 }
 
 static int verbs_prepare_bulk (void *t, uint32_t rail, uint32_t peer,
@@ -1018,7 +997,8 @@ static int verbs_prepare_bulk (void *t, uint32_t rail, uint32_t peer,
                             end.at->node);
     if (!r->bulk
         && !(r->bulk
-             = verbs_bulk_open (&r->device, v->key, r->self, v->npeers, err)))
+             = verbs_bulk_open (&r->device, v->key, r->self, v->npeers,
+                                v->talks, err)))
         return -1;
     rc = verbs_bulk_prepare (r->bulk, &end, r->sl,
                              RETRY_GAPS * v->handle.gap_ns, &tell, err);
@@ -1142,7 +1122,7 @@ static int check_datagram (struct verbs_rail *rail, const struct ibv_wc *wc,
     packet->way = ud ? (struct transport_way){ .other = wc->slid & (lids - 1),
                                                .flow = q->way.flow }
                      : q->way;
-    packet->len = len - VERBS_HEADER - h.pad;
+    packet->len = len - VERBS_HEADER;
     memcpy (packet->data, p + VERBS_HEADER, packet->len);
     return (int)h.type;
 }

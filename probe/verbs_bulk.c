@@ -210,7 +210,8 @@ static int open_queues (struct verbs_bulk *b, struct error *err)
 }
 
 struct verbs_bulk *verbs_bulk_open (const struct verbs_device *d, uint64_t key,
-                                    uint32_t self, size_t n, struct error *err)
+                                    uint32_t self, size_t n, bool talks,
+                                    struct error *err)
 {
     struct verbs_bulk *b = xcalloc (1, sizeof (*b));
     double bits = port_bits (d);
@@ -219,9 +220,9 @@ struct verbs_bulk *verbs_bulk_open (const struct verbs_device *d, uint64_t key,
     b->key = key;
     b->self = self;
     b->peer = xcalloc (n, sizeof (*b->peer));
-    b->npairs = d->pad_mr ? n : PAIRS_KEPT;
+    b->npairs = talks ? n : PAIRS_KEPT;
     b->pair = xcalloc (b->npairs, sizeof (*b->pair));
-    b->qps = d->pad_mr                      ? 1
+    b->qps = talks                          ? 1
              : bits > 0 && bits < FEW_BELOW ? VERBS_BULK_PAIRS / 2
                                             : VERBS_BULK_PAIRS;
     b->size_log

@@ -5,8 +5,8 @@
  * messages outstanding. All that they receive goes to one buffer, in which
  * others may write and which is never read. Whom a pair is of follows from the
  * peer, the way and whether its writes are strictly in order; a few pairs are
- * kept, those that were prepared last. If the device has pads, all its users
- * exchange messages: there is a pair for each peer, with one queue pair.
+ * kept, those that were prepared last. For messages of users there is a pair
+ * for each peer, with one queue pair.
  *
  * Written from documents and tested with soft RoCE only. Not tested: relaxed
  * ordering, the device's clock.
@@ -36,11 +36,12 @@ struct verbs_bulk_end {
     bool strict;
 };
 
-/* For a port that is the self-th of n peers, in the run with this key. NULL
- * with err. The device must live longer.
+/* For a port that is the self-th of n peers, in the run with this key;
+ * `talks`: for messages of users. NULL with err. The device must live longer.
  */
 struct verbs_bulk *verbs_bulk_open (const struct verbs_device *d, uint64_t key,
-                                    uint32_t self, size_t n, struct error *err);
+                                    uint32_t self, size_t n, bool talks,
+                                    struct error *err);
 void verbs_bulk_close (struct verbs_bulk *b);
 
 /* Prepare a pair, on this service level: 1: it is ready; 0: it is not yet; if

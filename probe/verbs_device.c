@@ -337,22 +337,8 @@ void *verbs_device_memory (size_t *size)
     return p;
 }
 
-/* Make room for pads, which all messages share. */
-static int open_pads (struct verbs_device *d, struct error *err)
-{
-    size_t size = 128UL << d->attr.active_mtu;
-
-    d->pad = verbs_device_memory (&size);
-    d->pad_mr = ibv_reg_mr (d->pd, d->pad, size, IBV_ACCESS_LOCAL_WRITE);
-    if (!d->pad_mr)
-        return verbs_device_failed (d, "memory cannot be registered", errno,
-                                    err);
-    d->at.mtu = (uint8_t)d->attr.active_mtu;
-    return 0;
-}
-
 int verbs_device_open (struct verbs_device *d,
-                       const struct verbs_port_name *name, bool pads,
+                       const struct verbs_port_name *name,
                        const struct site *site, struct error *err)
 {
     int flags;
@@ -372,16 +358,13 @@ int verbs_device_open (struct verbs_device *d,
         || fcntl (d->context->async_fd, F_SETFL, flags | O_NONBLOCK) < 0)
         return verbs_device_failed (d, "its events cannot be read", errno, err);
     open_clock (d, site->clock);
-    if (!(d->pd = ibv_alloc_pd (d->context)))
-        return verbs_device_failed (d, "no protection domain", errno, err);
-    return pads ? open_pads (d, err) : 0;
+    d->pd = ibv_alloc_pd (d->context);
+    return d->pd ? 0
+                 : verbs_device_failed (d, "no protection domain", errno, err);
 }
 
 void verbs_device_close (struct verbs_device *d)
 {
-    if (d->pad_mr)
-        ibv_dereg_mr (d->pad_mr);
-    free (d->pad);
     if (d->pd)
         ibv_dealloc_pd (d->pd);
     if (d->context)

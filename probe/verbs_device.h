@@ -39,8 +39,6 @@ struct verbs_device {
     bool inlines;             /* takes inline messages, until one fails */
     uint64_t clock_khz;       /* of its own clock; 0: not usable */
     uint64_t clock_mask, clock_base;
-    uint8_t *pad;         /* one MTU: source and target of all pads */
-    struct ibv_mr *pad_mr; /* NULL: messages have no pads */
 };
 
 struct verbs_port_name {
@@ -56,11 +54,11 @@ struct verbs_port_name {
 size_t verbs_find_ports (const char *wanted, struct verbs_port_name *v,
                          size_t max, struct error *err);
 
-/* Open a port as the site configures it, for messages with or without pads.
- * Call verbs_device_close in any case, once.
+/* Open a port as the site configures it. Call verbs_device_close in any case,
+ * once.
  */
 int verbs_device_open (struct verbs_device *d,
-                       const struct verbs_port_name *name, bool pads,
+                       const struct verbs_port_name *name,
                        const struct site *site, struct error *err);
 void verbs_device_close (struct verbs_device *d);
 

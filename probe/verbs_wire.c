@@ -39,7 +39,6 @@ enum { /* flags of an address */
     FLAG_GLOBAL = 4,
     FLAG_RC = 8,
     FLAG_FIRST = 16,
-    FLAGS_MTU = 5, /* the MTU begins at this bit */
 };
 
 void verbs_address_pack (const struct verbs_address *a,
@@ -54,8 +53,7 @@ void verbs_address_pack (const struct verbs_address *a,
                             | (a->roce_v1 ? FLAG_ROCE_V1 : 0)
                             | (a->global ? FLAG_GLOBAL : 0)
                             | (a->rc ? FLAG_RC : 0)
-                            | (a->first ? FLAG_FIRST : 0)
-                            | a->mtu << FLAGS_MTU);
+                            | (a->first ? FLAG_FIRST : 0));
     wire_put (to->data + 2, a->pkey, 2);
     wire_put (to->data + 4, a->qpn, 3);
     to->data[7] = a->cores;
@@ -78,8 +76,8 @@ bool verbs_address_unpack (struct verbs_address *a,
     *a = (struct verbs_address){
         .ethernet = p[1] & FLAG_ETHERNET, .roce_v1 = p[1] & FLAG_ROCE_V1,
         .global = p[1] & FLAG_GLOBAL, .rc = p[1] & FLAG_RC,
-        .first = p[1] & FLAG_FIRST, .mtu = p[1] >> FLAGS_MTU,
-        .node = from->node, .lid = from->lid, .lmc = from->lmc,
+        .first = p[1] & FLAG_FIRST, .node = from->node, .lid = from->lid,
+        .lmc = from->lmc,
         .pkey = (uint16_t)wire_get (p + 2, 2),
         .qpn = (uint32_t)wire_get (p + 4, 3), .cores = p[7],
         .gap_us = (uint32_t)wire_get (p + 8, 4),
@@ -200,7 +198,7 @@ void verbs_header_pack (uint8_t buf[VERBS_HEADER], uint64_t nonce,
     wire_put (buf + 12, h->sequence, 4);
     wire_put (buf + 16, h->held_ns, 4);
     wire_put (buf + 20, h->type, 2);
-    wire_put (buf + 22, h->pad, 2);
+    wire_put (buf + 22, 0, 2);
 }
 
 bool verbs_header_unpack (struct verbs_header *h, const uint8_t *buf,
@@ -213,11 +211,8 @@ bool verbs_header_unpack (struct verbs_header *h, const uint8_t *buf,
         .sequence = (uint32_t)wire_get (buf + 12, 4),
         .held_ns = (uint32_t)wire_get (buf + 16, 4),
         .type = (enum verbs_type)wire_get (buf + 20, 2),
-        .pad = (uint16_t)wire_get (buf + 22, 2),
     };
-    len -= VERBS_HEADER;
-    return h->pad <= len && len - h->pad <= TRANSPORT_DATA_MAX
-           && h->from < npeers
+    return len - VERBS_HEADER <= TRANSPORT_DATA_MAX && h->from < npeers
            && h->type >= VERBS_DATA && h->type <= VERBS_BULK;
 }
 

@@ -6,8 +6,7 @@
  * us 4, machine 4, GID 16, and the port's name for people, up to 16.
  *
  * A datagram: the run's nonce 8, sending peer 4, sequence number 4, time held
- * in ns 4, type 1, zero 1, bytes of the pad 2, then data, then the pad. Over
- * UD, room for a GRH precedes it.
+ * in ns 4, type 1, zero 3, then data. Over UD, room for a GRH precedes it.
  */
 #ifndef PROBE_VERBS_WIRE_H
 #define PROBE_VERBS_WIRE_H
@@ -38,7 +37,6 @@ struct verbs_address {
     bool global;      /* InfiniBand: by LID and GID; Ethernet: always */
     bool rc;          /* pings by RC; else by UD, like the rest */
     bool first;       /* of its process */
-    uint8_t mtu;      /* as in ibv_mtu: 128 << mtu bytes; 0: no pads */
     const char *node; /* node and LIDs are not in the bytes: */
     uint16_t lid;     /* transport_address has them */
     uint8_t lmc;
@@ -100,11 +98,10 @@ struct verbs_header {
     uint32_t sequence;
     uint32_t held_ns;
     enum verbs_type type;
-    uint16_t pad;
 };
 
 /* unpack returns false if this is no datagram of the run: another nonce, too
- * short, too long for its pad, an unknown type, or no peer below npeers.
+ * short, too long, an unknown type, or no peer below npeers.
  */
 void verbs_header_pack (uint8_t buf[VERBS_HEADER], uint64_t nonce,
                         const struct verbs_header *h);

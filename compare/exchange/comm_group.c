@@ -67,7 +67,6 @@ struct comm_group *comm_group_open (struct group *g, const char *const *host)
     c->host = host;
     c->n = (uint32_t)g->n;
     c->member = xcalloc (c->n, sizeof (*c->member));
-    g->ping_size = GROUP_PING_MIN;
     g->take = receive_letter;
     g->take_arg = c;
     return c;
@@ -354,10 +353,10 @@ static int comm_barrier (void *vc, struct error *err)
 static int run_round_trips (const struct comm_exchange *ex,
                             struct comm_side *s, struct error *err);
 
-static bool are_pings (const struct comm_group *c,
-                       const struct comm_exchange *ex, size_t len)
+static bool are_pings (const struct comm_exchange *ex, size_t len)
 {
-    return ex && ex->run == run_round_trips && len <= group_pad_max (c->g, 0);
+    return ex && ex->run == run_round_trips
+           && len <= GROUP_PING_MAX - GROUP_PING_MIN;
 }
 
 static int comm_reserve (void *vc, size_t len, const struct comm_exchange *ex,
@@ -365,7 +364,7 @@ static int comm_reserve (void *vc, size_t len, const struct comm_exchange *ex,
 {
     struct comm_group *c = vc;
 
-    if (are_pings (c, ex, len))
+    if (are_pings (ex, len))
         return 1;
     c->links = true;
     /* all are here, then all are ready */
@@ -496,12 +495,12 @@ static int64_t next_turn (const struct comm_group *c)
 static int run_pings (struct comm_group *c, struct comm_side *s, bool awake,
                       struct error *err)
 {
-    struct group_ping ping = { .peer = c->g->first[s->peer],
-                               .pad = (uint16_t)s->len };
+    struct group_ping ping = { .peer = c->g->first[s->peer] };
     bool lost = false;
     int rc;
 
     s->ns = 0;
+    c->g->ping_size = GROUP_PING_MIN + s->len;
     for (unsigned int i = 0; i < s->n && !lost; i++) {
         if (group_until (c->g, next_turn (c), err) < 0
             || (!awake && group_wake (c->g, &ping, err) < 0)
@@ -520,7 +519,7 @@ static int run_round_trips (const struct comm_exchange *ex,
     struct comm_group *c = s->c;
     bool awake = group_attend (c->g, true);
 
-    if (!are_pings (c, ex, s->len))
+    if (!are_pings (ex, s->len))
         return exchange_by_turns (ex, s, err);
     if (is_dead (c, s->peer))
         return 0;
@@ -536,7 +535,7 @@ static int64_t comm_now (void *vc)
 }
 
 static const struct comm_exchange exchanges[] = {
-    { "round-trip", "there and back; what a datagram holds: a ping",
+    { "round-trip", "there and back; of 240 bytes or less: a ping",
       run_round_trips, false, &(const unsigned int){ 1 } },
     { 0 },
 };

@@ -2,9 +2,9 @@
 /* Comm over a group: the tests' view of the transports verbs and emu. A process
  * is a member of the group and uses its first port.
  *
- * A round trip of messages that fit into one datagram is a ping, timed by the
- * port's own clock if it has one, and lost if the network lost it. Processes
- * that share a core ping in turns, as in a check (probe/probe.h).
+ * A round trip of messages that a ping holds (probe/group.h) is one, timed by
+ * the port's own clock if it has one, and lost if the network lost it.
+ * Processes that share a core ping in turns, as in a check (probe/probe.h).
  *
  * All other messages are the transport's (struct transport_burst): their bytes
  * are on the wire but never read. A run has those with TRANSPORT_RAILS_MAX

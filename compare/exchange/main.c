@@ -279,7 +279,7 @@ static int print_tests_beside (void *data,
  */
 
 static struct tests tests = {
-    .step = { .coordination = COORD_AUTO, .pads = true },
+    .step = { .coordination = COORD_AUTO, .talks = true },
     .timeout_s = TIMEOUT_S,
 };
 

@@ -187,7 +187,8 @@ static void test_trips (void)
         int rc;
     } trips[] = {
         { 0, 0, "0", 1 },
-        { 4000, 2 * 160, "0", 1 },
+        { 240, 0, "0", 1 },
+        { 241, 2 * 11, "0", 1 },
         /* a message with its header of 30 bytes, as bulk data */
         { 12222, 2 * 494, "0.3", 1 },
         { 0, 0, "0.5", 0 },

@@ -111,12 +111,12 @@ static uint32_t arena_me;
 static __attribute__ ((unused)) void *arena_own; /* its transport */
 
 static int arena_send (void *t, uint32_t rail, uint32_t peer,
-                       const uint8_t *data, size_t len, size_t pad,
+                       const uint8_t *data, size_t len,
                        struct transport_timing *timing, struct error *err)
 {
     if (peer == arena_me && peer == arena_one_way)
         return 0;
-    return transport_emu.send (t, rail, peer, data, len, pad, timing, err);
+    return transport_emu.send (t, rail, peer, data, len, timing, err);
 }
 
 /* Changes the members' transport; may be NULL. */

@@ -49,7 +49,7 @@ static int64_t now_ns (const void *t)
 }
 
 static int send_letter (void *t, uint32_t rail, uint32_t peer,
-                        const uint8_t *data, size_t len, size_t pad,
+                        const uint8_t *data, size_t len,
                         struct transport_timing *timing, struct error *err)
 {
     struct member *from = t;
@@ -57,7 +57,6 @@ static int send_letter (void *t, uint32_t rail, uint32_t peer,
     struct letter *letter = calloc (1, sizeof (*letter));
 
     (void)rail;
-    (void)pad;
     (void)timing;
     if (!letter)
         return error_nomem (err);

@@ -274,12 +274,12 @@ struct noted {
 };
 
 static int note_send (void *t, uint32_t rail, uint32_t peer,
-                      const uint8_t *data, size_t len, size_t pad,
+                      const uint8_t *data, size_t len,
                       struct transport_timing *timing, struct error *err)
 {
     struct noted *n = t;
 
-    (void)data, (void)len, (void)pad, (void)timing, (void)err;
+    (void)data, (void)len, (void)timing, (void)err;
     n->sent++;
     n->apart += n->own[rail].subnet != n->peer[peer].subnet;
     return 0;

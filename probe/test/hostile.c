@@ -31,12 +31,13 @@ static int reach (const char *path)
 }
 
 #define HELLO "\x09\0\1\0" "\x9\0\0\0" "h0001"
-#define PAD "\0\0\0\0"
 #define QUEUES "\1\0\0\0" "\2\0\0\0" "\0\0" /* level 0, datagrams */
 #define JOIN "\x0c\0\3\0" "\1\2\3\4\5\6\7\x8" "\1\0\0\0"
 #define WAIT "\x8\0\5\0" "\0\0\0\0\0\0\0\0"
 #define FOREVER "\x8\0\5\0" "\xff\xff\xff\xff\xff\xff\xff\xff"
-#define SEND "\x19\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" PAD QUEUES "x"
+#define SEND "\x15\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" QUEUES "x"
+#define X8 "xxxxxxxx"
+#define X64 X8 X8 X8 X8 X8 X8 X8 X8
 #define MORE "\0\0\xb\0"
 #define BURST(own, other, lids, bytes, level)                                 \
     own "\0\0\0" other "\0\0\0" lids "\1\0\0\0" "\2\0\0\0" bytes level "\0"
@@ -117,20 +118,20 @@ static const struct {
     { "an unknown frame in the page", BYTES ("\0\0\x63\0" WAIT), EMU_ERROR },
     { "half a frame in the page", BYTES (SEND "\x8\0\5\0" "\0\0"), EMU_ERROR },
     { "a frame longer than any", BYTES ("\xff\xff\4\0" WAIT), EMU_ERROR },
-    { "SEND of nothing", BYTES ("\x18\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" PAD
+    { "SEND of nothing", BYTES ("\x14\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0"
       QUEUES WAIT), EMU_ERROR },
-    { "SEND as another host", BYTES ("\x19\0\4\0" "\1\0\0\0" "\2\0\0\0" "\0\0"
-      PAD QUEUES "x" WAIT), EMU_ERROR },
-    { "SEND to nowhere", BYTES ("\x19\0\4\0" "\0\0\0\0" "\xff\xff\xff\xff"
-      "\0\0" PAD QUEUES "x" WAIT), EMU_ERROR },
-    { "SEND by a LID that it does not have", BYTES ("\x19\0\4\0" "\0\0\0\0"
-      "\1\0\0\0" "\1\0" PAD QUEUES "x" WAIT), EMU_ERROR },
-    { "SEND to one that the other does not have", BYTES ("\x19\0\4\0"
-      "\0\0\0\0" "\1\0\0\0" "\0\xff" PAD QUEUES "x" WAIT), EMU_ERROR },
-    { "SEND with more than a message can be", BYTES ("\x19\0\4\0" "\0\0\0\0"
-      "\1\0\0\0" "\0\0" "\0\x10\0\0" QUEUES "x" WAIT), EMU_ERROR },
-    { "SEND on a service level that cannot be", BYTES ("\x19\0\4\0" "\0\0\0\0"
-      "\1\0\0\0" "\0\0" PAD "\1\0\0\0" "\2\0\0\0" "\x10\0" "x" WAIT),
+    { "SEND as another host", BYTES ("\x15\0\4\0" "\1\0\0\0" "\2\0\0\0" "\0\0"
+      QUEUES "x" WAIT), EMU_ERROR },
+    { "SEND to nowhere", BYTES ("\x15\0\4\0" "\0\0\0\0" "\xff\xff\xff\xff"
+      "\0\0" QUEUES "x" WAIT), EMU_ERROR },
+    { "SEND by a LID that it does not have", BYTES ("\x15\0\4\0" "\0\0\0\0"
+      "\1\0\0\0" "\1\0" QUEUES "x" WAIT), EMU_ERROR },
+    { "SEND to one that the other does not have", BYTES ("\x15\0\4\0"
+      "\0\0\0\0" "\1\0\0\0" "\0\xff" QUEUES "x" WAIT), EMU_ERROR },
+    { "SEND with more than a message can be", BYTES ("\x15\1\4\0" "\0\0\0\0"
+      "\1\0\0\0" "\0\0" QUEUES X64 X64 X64 X64 "x" WAIT), EMU_ERROR },
+    { "SEND on a service level that cannot be", BYTES ("\x15\0\4\0" "\0\0\0\0"
+      "\1\0\0\0" "\0\0" "\1\0\0\0" "\2\0\0\0" "\x10\0" "x" WAIT),
       EMU_ERROR },
 };
 
@@ -298,9 +299,9 @@ static void test_turns (const struct arena *a)
         memset (full, 0, sizeof (full));
         for (size_t pos = 0; pos < len; pos += wire_get (full + pos, 2) + 4) {
             size_t left = len - pos;
-            size_t some = left > 512 ? 200 : left > 284 ? left / 2 : left;
+            size_t some = left > 512 ? 200 : left > 280 ? left / 2 : left;
 
-            memcpy (full + pos, SEND, 29);
+            memcpy (full + pos, SEND, sizeof (SEND) - 1);
             wire_put (full + pos, some - 4, 2);
         }
         memcpy (full + len, WAIT, 12);
@@ -373,8 +374,8 @@ static void scribble (struct guest *g)
 
     if (rng.s[0] == 0)
         rng_seed (&rng, (uint64_t)getpid ());
-    memcpy (g->page->out, SEND WAIT, 41);
-    atomic_store (&g->page->nout, 41);
+    memcpy (g->page->out, SEND WAIT, sizeof (SEND WAIT) - 1);
+    atomic_store (&g->page->nout, sizeof (SEND WAIT) - 1);
     atomic_store (&g->page->turn, EMU_TURN_EMU);
     ring (g);
     for (size_t k = 0; k < 2000; k++)

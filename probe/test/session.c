@@ -69,17 +69,17 @@ static void sit (struct table *t, size_t n)
 }
 
 static int send_bytes (struct client *c, uint32_t from, uint32_t to,
-                       size_t len, size_t pad, struct error *err)
+                       size_t len, struct error *err)
 {
     struct session_header header = { .from = from, .to = to };
     uint8_t data[64] = { 1 };
 
-    return session_send (c, &header, data, len, pad, err);
+    return session_send (c, &header, data, len, err);
 }
 
 static void say (struct table *t, size_t i, uint32_t to)
 {
-    send_bytes (t->client[i], (uint32_t)i, to, 64, 0, NULL);
+    send_bytes (t->client[i], (uint32_t)i, to, 64, NULL);
 }
 
 static void test_messages (void)
@@ -236,46 +236,6 @@ static void test_faults (void)
     ok (way (0, 1) == healthy, "... and heals");
 }
 
-/* When a message with a pad is there, and another that left right after it. */
-static void send_pad (size_t pad, int64_t time[2])
-{
-    struct table t;
-
-    sit (&t, 3);
-    send_bytes (t.client[0], 0, 2, 64, pad, NULL);
-    say (&t, 0, 1);
-    for (int turn = 0; turn < 2; turn++) {
-        for (size_t i = 0; i < 3; i++)
-            session_wait (t.client[i], INT64_MAX);
-        session_run (t.s, 0);
-    }
-    time[0] = t.got[2].time - way (0, 2);
-    time[1] = t.got[1].time - way (0, 1);
-    session_destroy (t.s);
-}
-
-static void test_pads (void)
-{
-    const struct fabric_link *last
-        = &fabric->link[model_first_arc (model, 2) / 2];
-    int64_t bare[2];
-    int64_t time[2];
-
-    send_pad (0, bare);
-    send_pad (4000, time);
-    ok (bare[0] == 0 && time[0] == 160, "4000 bytes at 200 Gb/s: %d ns",
-        (int)time[0]);
-    ok (time[1] - bare[1] == 160, "... for which the next one waits");
-    command ("rate", last->id, "10");
-    send_pad (4000, time);
-    ok (time[0] == 3200, "one link of 10 Gb/s on the way: %d ns",
-        (int)time[0]);
-    ok (time[1] - bare[1] == 160, "... who does not pass it does not wait");
-    command ("heal", last->id, NULL);
-    send_pad (4000, time);
-    ok (time[0] == 160, "healed");
-}
-
 static void test_background (void)
 {
     struct table t;
@@ -309,7 +269,7 @@ static double flooded (uint32_t from, uint32_t to, uint64_t number)
     t.s = session_create (model, number, 2, deliver, &stats, SECOND, 0);
     for (int k = 0; k < 2; k++)
         t.client[k] = session_join (t.s, &t.got[k], &end[k], 1, 0, NULL);
-    send_bytes (t.client[0], from, to, 1, 0, NULL);
+    send_bytes (t.client[0], from, to, 1, NULL);
     session_wait (t.client[0], SECOND);
     session_wait (t.client[1], SECOND);
     session_run (t.s, 0);
@@ -359,7 +319,7 @@ static void test_flood (void)
         "its counters grow by what its link carries in the time");
     command ("background", "off", NULL);
     session_update (t.s);
-    send_bytes (t.client[1], 5, 0, 1, 0, NULL);
+    send_bytes (t.client[1], 5, 0, 1, NULL);
     session_wait (t.client[0], 2000000);
     session_wait (t.client[1], 2000000);
     session_run (t.s, 0);
@@ -393,7 +353,7 @@ static int64_t by_queues (uint64_t number, uint32_t own, uint32_t other,
     t.s = session_create (model, number, 2, deliver, &stats, SECOND, 0);
     for (int k = 0; k < 2; k++)
         t.client[k] = session_join (t.s, &t.got[k], &end[k], 1, 0, NULL);
-    session_send (t.client[0], &header, (const uint8_t *)"x", 1, 0, NULL);
+    session_send (t.client[0], &header, (const uint8_t *)"x", 1, NULL);
     session_wait (t.client[0], SECOND);
     session_wait (t.client[1], SECOND);
     session_run (t.s, 0);
@@ -430,6 +390,7 @@ static size_t ways_of (uint32_t n, bool both, struct traffic_class as,
  */
 static size_t slow_ones (uint64_t number, struct traffic_class as)
 {
+    static const uint8_t data[SESSION_DATA_MAX];
     uint32_t end[] = { 0, 1, 15 };
     struct table t = { 0 };
     size_t slow = 0;
@@ -440,8 +401,7 @@ static size_t slow_ones (uint64_t number, struct traffic_class as)
     for (int k = 0; k < 2; k++) {
         struct session_header header = { .from = end[k], .to = 15, .as = as };
 
-        session_send (t.client[k], &header, (const uint8_t *)"x", 1, 4000,
-                      NULL);
+        session_send (t.client[k], &header, data, sizeof (data), NULL);
         session_wait (t.client[k], SECOND);
     }
     for (int k = 0; k < 2; k++) {
@@ -476,8 +436,12 @@ static void test_spread (void)
     ok (ways_of (16, true, ud, &same) == 1, "adaptive for connections alone");
     model_path (model, 0, 15, arc);
     command ("slow", fabric->link[arc[1] / 2].id, "+100000");
+    for (size_t i = 0; i < fabric->nlinks; i++)
+        command ("rate", fabric->link[i].id, "10");
     for (uint64_t i = 0; i < 20; i++)
         slow += slow_ones (i, rc) == 1;
+    for (size_t i = 0; i < fabric->nlinks; i++)
+        command ("rate", fabric->link[i].id, "200");
     ok (slow == 20, "two at once take both of a switch's ports: %zu of 20",
         slow);
     for (uint32_t i = 0; i < 20; i++)
@@ -530,8 +494,8 @@ static void test_people (void)
     session_run (t.s, SECOND + 2);
     ok (stats.lost == 1, "a message to who has left is lost");
     ok (!session_join (t.s, NULL, &zero, 1, 0, &err), "nobody joins twice");
-    ok (send_bytes (t.client[0], 1, 0, 1, 0, &err) < 0
-            && send_bytes (t.client[0], 0, 16, 1, 0, &err) < 0,
+    ok (send_bytes (t.client[0], 1, 0, 1, &err) < 0
+            && send_bytes (t.client[0], 0, 16, 1, &err) < 0,
         "endpoints are checked");
     session_destroy (t.s);
 
@@ -666,7 +630,6 @@ int main (void)
     test_loopbacks ();
     test_queues ();
     test_faults ();
-    test_pads ();
     test_background ();
     test_flood ();
     test_spread ();

@@ -106,7 +106,7 @@ static void test_lists (void)
         size_t n = verbs_find_ports (lists[i].wanted, name, 4, &err);
 
         if (n > 0) {
-            verbs_device_open (&d, &name[0], false, &site, &err);
+            verbs_device_open (&d, &name[0], &site, &err);
             verbs_device_close (&d);
         }
         ok (strstr (err.text, lists[i].why) != NULL, "Device = %s: %s",

@@ -2,13 +2,12 @@
 /* pmm-emu: a fabric in virtual time, for pmm-probe's transport "emu".
  *
  * It replaces only the cables; the processes, their coordination and their
- * plans are real. A message of up to 4096 bytes, pad included, occupies each
- * link on its path for its size divided by the link's rate; other messages wait
- * meanwhile. Background flows that offer more than a link carries saturate it
- * and fill the links before it (tests/emu/flood). Switches that hash or adapt
- * by the snapshot choose the port of each message (tests/emu/session). The
- * files that the kernel would show for a host's ports are written to a
- * directory (tests/emu/sysfs).
+ * plans are real. A message occupies each link on its path for its size divided
+ * by the link's rate; other messages wait meanwhile. Background flows that
+ * offer more than a link carries saturate it and fill the links before it
+ * (tests/emu/flood). Switches that hash or adapt by the snapshot choose the
+ * port of each message (tests/emu/session). The files that the kernel would
+ * show for a host's ports are written to a directory (tests/emu/sysfs).
  *
  * Not emulated:
  *
@@ -18,9 +17,9 @@
  *     own ports alone, and spread no background
  *   - retransmission on the link, bit errors, ports that change state
  *   - adapter queues, PCIe and CPU: for messages they are a constant in the host
- *     link, so none is slower because processor or memory are busy, and pads are
- *     never in memory. The software of a host can be made slower, by the same
- *     time for all its messages
+ *     link, so none is slower because processor or memory are busy. The
+ *     software of a host can be made slower, by the same time for all its
+ *     messages
  *   - how bursts of bulk data begin: they have their fair rates at once, without
  *     queues and congestion: none that spreads to links that have room, no
  *     congestion control, no unfair switch. Their acknowledgements and PCIe's read

@@ -16,10 +16,9 @@
  * MODEL_LOOPBACK_NS.
  *
  * Switches cut through: the first byte of a message is as fast as if it were
- * alone; its pad follows at the rate of the slowest link on the path; the bytes
- * before the pad cost no time of their own. Each direction of a link is busy
- * for bytes * 8 / bandwidth plus a fixed time per packet; a message that finds
- * it busy waits. A message that meets the background waits, too: behind a
+ * alone, and the others cost no time of their own. Each direction of a link is
+ * busy for bytes * 8 / bandwidth plus a fixed time per packet; a message that
+ * finds it busy waits. A message that meets the background waits, too: behind a
  * random queue if the background leaves room, for its turn if it does not
  * (tests/emu/flood).
  */

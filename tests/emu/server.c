@@ -559,23 +559,20 @@ static void on_send (struct conn *c, const uint8_t *p, size_t len)
     struct session_header header;
     struct error err;
     size_t bytes = len - EMU_SEND_HEADER;
-    size_t pad;
 
     if (len <= EMU_SEND_HEADER || bytes > EMU_DATA_MAX
-        || (pad = wire_get (p + 10, 4)) > EMU_SIZE_MAX - bytes
-        || p[22] > EMU_LEVEL_MAX) {
+        || p[18] > EMU_LEVEL_MAX) {
         refuse (c, "bad SEND");
         return;
     }
     header = (struct session_header){
         .from = find_end (f, wire_get (p, 4), p[8]),
         .to = find_end (f, wire_get (p + 4, 4), p[9]),
-        .own = (uint32_t)wire_get (p + 14, 4),
-        .other = (uint32_t)wire_get (p + 18, 4),
-        .as = { .level = p[22], .rc = p[23] },
+        .own = (uint32_t)wire_get (p + 10, 4),
+        .other = (uint32_t)wire_get (p + 14, 4),
+        .as = { .level = p[18], .rc = p[19] },
     };
-    if (session_send (c->client, &header, p + EMU_SEND_HEADER, bytes, pad,
-                      &err)
+    if (session_send (c->client, &header, p + EMU_SEND_HEADER, bytes, &err)
         < 0)
         refuse (c, err.text);
 }

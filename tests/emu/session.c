@@ -66,11 +66,10 @@ struct session_message {
     int hops;            /* PATH_MAX_HOPS + 1: not known yet */
     struct client *from; /* NULL: gone */
     int hop;
-    uint16_t len, pad;
+    uint16_t len;
     bool lost;
     int64_t sent; /* time */
     int64_t noise;
-    int64_t tail; /* time from first to last byte, at the destination */
     uint8_t data[SESSION_DATA_MAX];
     uint32_t own[PATH_MAX_HOPS]; /* the path so far, if switches choose it */
 };
@@ -534,22 +533,6 @@ static void set_path (struct session *s, struct session_message *msg)
     msg->lost |= path->hops < 1;
 }
 
-/* The time in which a pad arrives, at the rate of the slowest link on its path.
- */
-static int64_t tail (const struct emu_model *m,
-                     const struct session_message *msg)
-{
-    int64_t longest = 0;
-
-    for (int i = 0; i < msg->hops && msg->pad > 0; i++) {
-        int64_t ns = model_bytes_ns (m, msg->arc[i], msg->pad);
-
-        if (ns > longest)
-            longest = ns;
-    }
-    return longest;
-}
-
 /* Set what is added at the end of a message's path. */
 static void add_noise (const struct session *s, struct session_message *msg,
                        struct rng *rng)
@@ -558,7 +541,6 @@ static void add_noise (const struct session *s, struct session_message *msg,
 
     msg->noise = model_noise (s->model, f->end[msg->header.from].endpoint,
                               msg->sent, msg->arc, msg->hops, rng);
-    msg->tail = tail (s->model, msg);
     /* a waiting client relies on the first link's latency */
     if (msg->hops == 1 && msg->noise < 0)
         msg->noise = 0;
@@ -735,19 +717,19 @@ static void enter_link (struct session *s, struct session_message *msg,
     start += model_background (s->model, background_arcs (s->background),
                                msg->hop > 1 ? way - 1 : NULL, arc, rng);
     node = f->port[port_of (f, arc)].node;
-    if ((ns = model_switch_busy (s->model, node, msg->len + msg->pad)) > 0) {
+    if ((ns = model_switch_busy (s->model, node, msg->len)) > 0) {
         if (start < s->through[node])
             start = s->through[node];
         s->through[node] = start + ns;
     }
     if (start < s->busy[arc])
         start = s->busy[arc];
-    s->busy[arc] = start + model_busy (s->model, arc, msg->len + msg->pad);
-    s->carried[arc].bytes += msg->len + msg->pad + SESSION_HEADER;
+    s->busy[arc] = start + model_busy (s->model, arc, msg->len);
+    s->carried[arc].bytes += msg->len + SESSION_HEADER;
     s->carried[arc].packets++;
     msg->event.time = start + model_latency (s->model, arc);
     if (msg->hop == msg->hops) {
-        msg->event.time += msg->noise + msg->tail;
+        msg->event.time += msg->noise;
         /* a message from a faster host does not arrive before it was sent */
         if (msg->event.time < start)
             msg->event.time = start;
@@ -760,7 +742,7 @@ static void loop_back (struct session *s, struct session_message *msg)
 {
     if (msg->noise < MODEL_LOOPBACK_LEAST_NS - MODEL_LOOPBACK_NS)
         msg->noise = MODEL_LOOPBACK_LEAST_NS - MODEL_LOOPBACK_NS;
-    msg->event.time += MODEL_LOOPBACK_NS + msg->noise + msg->tail;
+    msg->event.time += MODEL_LOOPBACK_NS + msg->noise;
     heap_add (s, &msg->event);
 }
 
@@ -771,8 +753,7 @@ static struct client *client_at (const struct session *s, uint32_t end)
 }
 
 int session_send (struct client *c, const struct session_header *header,
-                  const uint8_t *data, size_t len, size_t pad,
-                  struct error *err)
+                  const uint8_t *data, size_t len, struct error *err)
 {
     uint32_t from = header->from, to = header->to;
     struct session *s = c->session;
@@ -800,7 +781,6 @@ int session_send (struct client *c, const struct session_header *header,
     msg->from = c;
     msg->hop = msg->hops = 0;
     msg->len = (uint16_t)len;
-    msg->pad = (uint16_t)pad;
     msg->lost = !loops && model_lost (s->model, &c->rng);
     msg->sent = c->clock;
     msg->arc = msg->own;

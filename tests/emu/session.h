@@ -49,7 +49,7 @@
 
 enum {
     SESSION_START_LIMITS = 5,
-    SESSION_DATA_MAX = 256,  /* bytes of a message, without its pad */
+    SESSION_DATA_MAX = 256,  /* bytes of a message */
     SESSION_BURSTS_MAX = 16, /* that a client has at once */
     SESSION_PARTS = 4,
     SESSION_PENDING_MAX = 16384, /* messages in flight from, or queued for, one
@@ -104,13 +104,11 @@ void session_leave (struct client *c);
 size_t session_clients (const struct session *s);
 
 /* Send from one of the client's ends to an end of another endpoint; the bytes,
- * at most SESSION_DATA_MAX, are copied. A pad adds the time of that many bytes.
- * Return 0, or -1 with err: not its own end, no such end, too many messages in
- * flight.
+ * at most SESSION_DATA_MAX, are copied. Return 0, or -1 with err: not its own
+ * end, no such end, too many messages in flight.
  */
 int session_send (struct client *c, const struct session_header *header,
-                  const uint8_t *data, size_t len, size_t pad,
-                  struct error *err);
+                  const uint8_t *data, size_t len, struct error *err);
 
 /* The client waits for a message or the deadline. A deadline more than about
  * 146 years ahead never passes.
