@@ -7,7 +7,7 @@
 # are the cables', and nothing is lost. Where the snapshot says that switches
 # hash, a check is by several flows: the bridges forward by the tables alone, but
 # the queue pairs are there. Then the tests of pmm-compare-probe: all pairs by one-factor
-# and by PMM, topologies, and all pairs where a process is killed.
+# and by PMM, topologies, all to all, and all pairs where a process is killed.
 
 # shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -70,6 +70,8 @@ done
 begin_test pairs pairs --pattern one-factor,pmm --repeats 3 --warm-up 1
 finish
 begin_test shapes topology --lengths 4096 --repeats 1
+finish
+begin_test all pairs --pattern all-to-all --lengths 0,20000 --repeats 1
 finish
 begin_test killed pairs --pattern one-factor --repeats 20
 ready h0006
@@ -166,6 +168,10 @@ is "$known $(jq -n "$off < 10000")" "132 true" \
 is "$(jq -c '[.complete, (.topologies | length)]' shapes/series.json)" \
     '[true,6]' "star, complete and ring, one way and both ways" \
     || diag "$(cat shapes/*.err)"
+
+is "$(jq -c '[.complete, (.pairs | length), ([.pairs[].lost] | add)]' \
+    all/series.json)" '[true,288,0]' "all to all, with two lengths" \
+    || diag "$(cat all/*.err)"
 
 of_killed () { jq -c "$1" killed/series.json; }
 is "$(cat killed/h0001.status) $(of_killed '[.complete,

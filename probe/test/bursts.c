@@ -101,8 +101,10 @@ static void run_bursts (void *t, int me)
                                        + i % shared->rails[other]);
             int rc;
 
-            burst[i] = (struct transport_burst){ r,      peer, way, bytes,
-                                                 strict, true, 0 };
+            burst[i] = (struct transport_burst){
+                .rail = r, .peer = peer, .way = way, .bytes = bytes,
+                .strict = strict, .lost = true,
+            };
             while ((rc = verbs->bulk_prepare (t, r, peer, way, strict, &err))
                        == 0
                    && verbs->now_ns (t) < until)
