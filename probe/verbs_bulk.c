@@ -825,7 +825,7 @@ static void begin_flight (struct flight *f, struct verbs_bulk *b,
     struct bulk_pair *in
         = b && burst->peer == b->self ? find_pair (b, &end, 1) : out;
     bool messages = burst->out + burst->in > 0;
-    uint32_t each = out ? writes_each (out, burst->bytes) : 0;
+    uint32_t each;
 
     burst->lost = true;
     burst->bits = 0;
@@ -848,6 +848,7 @@ static void begin_flight (struct flight *f, struct verbs_bulk *b,
                            burst->in * f->pieces);
         return;
     }
+    each = writes_each (out, burst->bytes);
     f->point = xcalloc ((size_t)each * out->qps + 1, sizeof (*f->point));
     if (b->device->clock_khz)
         bulk_arrive (f->point, &f->points, verbs_device_now_ns (b->device), 0);
