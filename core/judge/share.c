@@ -5,14 +5,16 @@
  * cross the link do (Pearson's chi square over its degrees; quasi-likelihood, R.
  * W. M. Wedderburn 1974).
  *
- * A message is slow if it takes more than the least of its sample by a limit. In
- * others' traffic messages wait for any time, so that many take more than a
- * quarter of that: of exponential waits of mean w, exp (3 limit / 4 w) - 1 for
- * each slow one. A link that delays messages by itself has fewer of these, by odds
- * of SHAPE, than such waits have if they are as long as ten packets of 4 KiB take
- * at 100 Gb/s (w is 3.3 us); for the shorter limit, at 50 (6.4 us). Where few
- * messages did not wait (QUIET_SHARE_MIN), as where a link is full (observe), most
- * waited several times on their way: such sums have few short ones, too.
+ * A message is slow if it takes more than the least of its sample by a limit; it
+ * waited if it takes a quarter of that more. A link that delays messages by itself
+ * does so to more of those that waited, by odds of SHAPE, than traffic can. By the
+ * longer limit, that is to all that are slow: of exponential waits of mean w these
+ * are exp (-3 limit / 4 w), and w is as long as ten packets of 4 KiB take at 100
+ * Gb/s (3.3 us). By the shorter one, to those from it to the longer one, all of
+ * which are delayed by nearly the same time: of the sums of three exponential
+ * waits (Erlang), whatever their mean, at most 68 % are. Where few messages did
+ * not wait (QUIET_SHARE_MIN), as where a link is full (observe), most waited more
+ * often than that.
  *
  * Messages that wait elsewhere on their way must not count for this. So both
  * kinds are divided between links, by the likeliest rates of links whose sums are
@@ -67,8 +69,8 @@ enum {
 
 static const struct {
     int slow, waited; /* of slow_limit_ns: the limit, and a quarter of it */
-    double less;      /* share of those above a quarter that are not slow */
-} limits[LIMITS] = { { 3, 1, .53 }, { 2, 0, .11 } };
+    double most;      /* of those that waited, in the range of such delays */
+} limits[LIMITS] = { { 3, 1, .47 }, { 2, 0, .68 } };
 
 struct tally {
     double sent, affected; /* messages; */
@@ -78,7 +80,7 @@ struct tally {
     size_t all, samples;   /* samples; with affected ones */
 };
 
-enum { SLOW, BETWEEN, KINDS };
+enum { IN_RANGE, OTHER, KINDS };
 
 /* A sample: messages that it counts. */
 struct counted {
@@ -163,9 +165,10 @@ static void keep_counted_sample (struct share_work *w, const struct sample *s,
     c = &w->counted[w->rows->nrows];
     c->sent = s->sent - s->lost;
     for (int limit = 0; limit < LIMITS; limit++) {
-        c->of[limit][SLOW] = s->slow[limits[limit].slow];
-        c->of[limit][BETWEEN]
-            = s->slow[limits[limit].waited] - c->of[limit][SLOW];
+        c->of[limit][IN_RANGE] = s->slow[limits[limit].slow]
+                                 - (limit > 0 ? s->slow[limits[0].slow] : 0);
+        c->of[limit][OTHER]
+            = s->slow[limits[limit].waited] - c->of[limit][IN_RANGE];
     }
     sparse_add (w->rows, col, (const int8_t *)row->count, row->n);
 }
@@ -282,8 +285,9 @@ static double *divide (const struct share_work *w, int limit, int kind)
     return rate;
 }
 
-/* How many of the messages across link k were slow, and how many in between, by
- * it or by links that at least half of them cross as well.
+/* How many of the messages across link k that waited did so for a time in a link's
+ * range, and how many for another, by it or by links that at least half of them
+ * cross as well.
  */
 static void own_messages (struct share_work *w, size_t k, int limit,
                           double own[KINDS])
@@ -302,7 +306,7 @@ static void own_messages (struct share_work *w, size_t k, int limit,
         for (size_t e = a->start[i]; e < a->start[i + 1] && crosses; e++)
             both[a->col[e]] += w->counted[i].sent;
     }
-    own[SLOW] = own[BETWEEN] = 0;
+    own[IN_RANGE] = own[OTHER] = 0;
     for (size_t l = 0; l < w->m; l++)
         if (2 * both[l] >= both[k])
             for (int kind = 0; kind < KINDS; kind++)
@@ -322,18 +326,16 @@ static double least_bundle (const struct share_work *w)
     return isfinite (least) ? least : 1;
 }
 
-/* Log odds that fewer messages are between the limits than in traffic; less than
- * 0: there are more.
- */
-static double shape (const double own[KINDS], double less)
+/* Log odds that a link delays these; less than 0: traffic delays as many. */
+static double shape (const double own[KINDS], double most)
 {
-    double waited = own[SLOW] + own[BETWEEN];
+    double waited = own[IN_RANGE] + own[OTHER];
 
-    if (own[BETWEEN] >= less * waited)
+    if (own[IN_RANGE] <= most * waited)
         return -1;
-    return own[SLOW] * log (own[SLOW] / waited / (1 - less))
-           + (own[BETWEEN] > 0
-                  ? own[BETWEEN] * log (own[BETWEEN] / waited / less)
+    return own[IN_RANGE] * log (own[IN_RANGE] / waited / most)
+           + (own[OTHER] > 0
+                  ? own[OTHER] * log (own[OTHER] / waited / (1 - most))
                   : 0);
 }
 
@@ -359,8 +361,8 @@ static double link_ratio (struct share_work *w, size_t k, int limit,
             - log_likelihood (all);
     if (slow && found > (w->need - MARGIN_LOG_ODDS) * *scatter) {
         own_messages (w, k, limit, own);
-        if (own[SLOW] < OWN_RATE * link->sent
-            || shape (own, limits[limit].less) / *scatter
+        if (own[IN_RANGE] < OWN_RATE * link->sent
+            || shape (own, limits[limit].most) / *scatter
                    < (w->first ? 0 : SHAPE))
             return 0;
     }
