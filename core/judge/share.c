@@ -236,7 +236,8 @@ static bool is_of_one_cable (const struct tally *t, double cables)
     double f = t->by_flow / (double)t->all;
     double more = f * p * (cables - 1) / (2 * (1 - p));
 
-    return cables * p <= 2 && dispersion (t) > 1 + more / 2;
+    return cables * p <= 2 && more > 0
+           && dispersion (t) > log1p (more) * (1 + more) / more;
 }
 
 /* Whether link k, where messages are spread, cannot be why: it is a bundle, and no
