@@ -27,7 +27,9 @@
  *
  * Where switches spread messages, links are those between places. A cable of a
  * bundle affects the flows that cross it, a host end all of its flows alike: that
- * tells them apart where the same messages cross both.
+ * tells them apart where the same messages cross both. Where each message has a
+ * flow of its own, it delays messages of several links behind it: if some other
+ * link delays messages that do not cross the likeliest, no link is named.
  */
 #include "config.h"
 #include "core/judge/explain.h"
@@ -240,6 +242,12 @@ static bool is_of_one_cable (const struct tally *t, double cables)
            && dispersion (t) > log1p (more) * (1 + more) / more;
 }
 
+/* Whether flows tell a bundle's cable from a link behind it. */
+static bool do_flows_tell (const struct tally *t)
+{
+    return t->by_flow >= FLOW_TELLS * (double)t->all;
+}
+
 /* Whether link k, where messages are spread, cannot be why: it is a bundle, and no
  * single one of its cables is why (all of them are no cause, here as elsewhere);
  * or it is a single link, and some bundle's cable is why.
@@ -250,7 +258,7 @@ static bool is_not_why (const struct share_work *w, size_t k,
     const struct multipath *multi = pathset_network (w->ps)->multi;
     double cables = multi ? multi->cables[w->of[k]] : 0;
 
-    if (!multi || t->by_flow < FLOW_TELLS * (double)t->all)
+    if (!multi || !do_flows_tell (t))
         return false;
     if (cables > 1)
         return !is_of_one_cable (t, cables);
@@ -425,9 +433,42 @@ static bool is_class_slow (const struct share_work *w, size_t k)
                 |= info[w->of[a->col[e]]].class_id == info[w->of[k]].class_id;
         }
         sent += others && !crosses ? w->counted[i].sent : 0;
-        slow += others && !crosses ? w->counted[i].of[0][SLOW] : 0;
+        slow += others && !crosses ? w->counted[i].of[0][IN_RANGE] : 0;
     }
     return slow > CLASS_RATE * sent;
+}
+
+/* Whether some link delays messages that do not cross link k, too. */
+static bool is_another_slow (const struct share_work *w, size_t k, int limit)
+{
+    struct tally *t = xcalloc (w->m + 1, sizeof (*t)), *all = &t[w->m];
+    const struct sparse *a = w->rows;
+    bool is = false;
+
+    for (size_t i = 0; i < a->nrows; i++) {
+        double sent = w->counted[i].sent;
+        double slow = w->counted[i].of[limit][IN_RANGE];
+        bool crosses = false;
+
+        for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+            crosses |= a->col[e] == k;
+        if (crosses)
+            continue;
+        add_tally (all, sent, slow, 0, 0);
+        for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+            add_tally (&t[a->col[e]], sent, slow, 0, 0);
+    }
+    for (size_t l = 0; l < w->m && !is; l++) {
+        struct tally others = subtract_tally (all, &t[l]);
+
+        is = t[l].samples > 0
+             && t[l].affected * others.sent > others.affected * t[l].sent
+             && log_likelihood (&t[l]) + log_likelihood (&others)
+                        - log_likelihood (all)
+                    > w->need * dispersion (&others);
+    }
+    free (t);
+    return is;
 }
 
 /* List links in the order of their evidence, of which there is `least` at least;
@@ -492,6 +533,10 @@ int share_find (struct share *share, struct pathset *ps,
             w.need = INFINITY;
     limit = w.m > 0 ? by[best] : 0;
     all = w.all[limit];
+    if (w.cables > 1 && kind == SHARE_SLOW && ev[best] > w.need
+        && !do_flows_tell (&w.link[limit][best])
+        && is_another_slow (&w, best, limit))
+        w.need = INFINITY;
     if (rc == 0 && w.m > 0 && ev[best] > w.need) {
         const struct tally *t = &w.link[limit][best];
 
