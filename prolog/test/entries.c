@@ -167,7 +167,7 @@ static void export_comments (void)
 {
     static const char sql[]
         = "SELECT json_object ('kind', 'comment', 'job', job, 'tries', tries,"
-          " 'done', done, 'text', text) FROM comment ORDER BY id";
+          " 'done', done, 'error', error, 'text', text) FROM comment ORDER BY id";
     sqlite3_stmt *stmt = NULL;
     sqlite3 *db = NULL;
 
