@@ -349,7 +349,7 @@ static double shape (const double own[KINDS], double most)
 }
 
 /* The log ratio of likelihoods that link k does it, of others that none does; 0:
- * it is not sure. *scatter: of the others.
+ * it is not sure; less: traffic does it. *scatter: of the others.
  */
 static double link_ratio (struct share_work *w, size_t k, int limit,
                           double *scatter)
@@ -373,26 +373,29 @@ static double link_ratio (struct share_work *w, size_t k, int limit,
         if (own[IN_RANGE] < OWN_RATE * link->sent
             || shape (own, limits[limit].most) / *scatter
                    < (w->first ? 0 : SHAPE))
-            return 0;
+            return -found;
     }
     return found;
 }
 
 /* Set ev [m] to the evidence of each link by a limit, if that is more. All are
  * divided by the scatter beside the likeliest: what differs between two links
- * must not be by what each leaves to others.
+ * must not be by what each leaves to others. By the shorter limit nothing is sure
+ * where traffic at some link is the likeliest.
  */
 static void weigh_shares (struct share_work *w, int limit, double *ev, int *by)
 {
     double *ratio = xarray (w->m, sizeof (*ratio));
-    double most = 0, scatter = 1, one = 1;
+    double most = 0, traffic = 0, scatter = 1, one = 1;
 
-    for (size_t k = 0; k < w->m; k++)
+    for (size_t k = 0; k < w->m; k++) {
         if ((ratio[k] = link_ratio (w, k, limit, &one)) > most) {
             most = ratio[k];
             scatter = one;
         }
-    for (size_t k = 0; k < w->m; k++)
+        traffic = fmax (traffic, -ratio[k]);
+    }
+    for (size_t k = 0; k < w->m && (limit == 0 || traffic <= most); k++)
         if (ratio[k] / scatter > ev[k]) {
             ev[k] = ratio[k] / scatter;
             by[k] = limit;
