@@ -767,7 +767,7 @@ static bool are_host_ends (const struct low_link *low, size_t n)
 /* All suspects must fail, and be known to be without others' traffic. */
 static enum verdict_status level_of (const struct rating *r,
                                      const struct low_link *low, size_t n,
-                                     bool slow)
+                                     bool slow, bool doubtful)
 {
     bool says = low->pcie || low->below;
     bool fails = true, counted = true;
@@ -778,8 +778,8 @@ static enum verdict_status level_of (const struct rating *r,
         fails &= low[i].fails;
         counted &= low[i].port->p && !isnan (low[i].port->p->others_bits);
     }
-    /* nobody counted others' traffic, and nothing of the host shows it */
-    if (!says && !low->loop_slow && !counted)
+    /* it may be others' traffic, and nothing of the host shows it */
+    if (!says && !low->loop_slow && (!counted || doubtful))
         return VERDICT_WARN;
     return fails || (says && low->share < RATES_FAIL) ? VERDICT_FAIL
                                                       : VERDICT_WARN;
@@ -963,7 +963,7 @@ static void judge_low_links (struct rating *r, const struct carry_finding *c,
         r->traffic |= says == CROWD_OTHERS;
         goto done;
     }
-    level = level_of (r, low, n, says == CROWD_SLOW);
+    level = level_of (r, low, n, says == CROWD_SLOW, c->doubtful);
     if (!f && level == VERDICT_UNKNOWN
         && (low[0].share >= RATES_FAIL || !is_quiet (r))) {
         note_untold (r, c);

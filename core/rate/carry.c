@@ -600,15 +600,19 @@ static void add_carry_finding (struct judging *w, uint32_t link)
     }
     w->nsuspects = kept;
     f->share /= f->flows;
-    for (size_t l = 0; l < out->nlinks; l++)
+    for (size_t l = 0; l < out->nlinks; l++) {
+        bool mostly = others == flows
+                      && (double)beside[l] >= w->of->most * (double)flows;
+
+        f->doubtful |= mostly && w->net->link[l].kind == LINK_SWITCH;
         if ((common[l] == f->flows && w->explains[l] == f->flows)
-            || (others == flows && low != 3
-                && (double)beside[l] >= w->of->most * (double)flows)) {
+            || (mostly && low != 3)) {
             f->link = xgrow (f->link, f->nlinks, sizeof (*f->link));
             f->ways = xgrow (f->ways, f->nlinks, sizeof (*f->ways));
             f->ways[f->nlinks] = ways[l];
             f->link[f->nlinks++] = l;
         }
+    }
     free (common);
     free (beside);
     free (ways);

@@ -211,36 +211,50 @@ static void test_unknown (void)
 }
 
 /* A host receives little, and all of it by one cable: which of both it is, only what
- * the host sends can tell, if that is as little.
+ * the host sends can tell, if that is as little, and no cable before it is.
  */
 static void test_ways (void)
 {
     struct link_info info[] = {
         { .kind = LINK_HOST, .end = { NETWORK_NONE, NETWORK_NONE } },
         { .kind = LINK_SWITCH, .end = { NETWORK_NONE, NETWORK_NONE } },
+        { .kind = LINK_SWITCH, .end = { NETWORK_NONE, NETWORK_NONE } },
     };
-    const struct network net = { .link = info, .nlinks = 2 };
+    static const struct {
+        double sent;
+        size_t crosses; /* cables */
+        size_t suspects;
+        bool doubtful;
+        const char *says;
+    } rows[] = {
+        { 92, 1, 2, true, "that, or the one before it" },
+        { 50, 1, 1, false, "it is the host's cable" },
+        { 50, 2, 1, true, "the host's, unless others use both before it" },
+    };
+    const struct network net = { .link = info, .nlinks = 3 };
     size_t start[] = { 0, 2 };
-    uint32_t received[] = { 3, 1 }, sent[] = { 0, 2 };
-    struct csr round[] = {
-        { .n = 1, .start = start, .v = received },
-        { .n = 1, .start = start, .v = received },
-        { .n = 1, .start = start, .v = received },
-        { .n = 1, .start = (size_t[]){ 0, 1 }, .v = sent },
-    };
-    const struct flows flows = { 4, round };
-    const double bits[] = { 100, 100, 100, 100 };
+    uint32_t received[] = { 3, 1 }, sent[] = { 0, 4 };
+    const double bits[] = { 100, 100, 100, 100, 100, 100 };
 
-    for (int both = 0; both < 2; both++) {
-        const double rate[] = { 50, 50, 50, both ? 50 : 92 };
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        size_t sent_start[] = { 0, rows[i].crosses };
+        struct csr round[] = {
+            { .n = 1, .start = start, .v = received },
+            { .n = 1, .start = start, .v = received },
+            { .n = 1, .start = start, .v = received },
+            { .n = 1, .start = sent_start, .v = sent },
+        };
+        const struct flows flows = { 4, round };
+        const double rate[] = { 50, 50, 50, rows[i].sent };
         const struct carry_flows of
             = { &flows, rate, bits, bits, .floor = .93, .same = .05, .most = .75 };
         struct carry *c = carry_explain (&net, &of);
 
         ok (c->nfindings == 1 && c->finding[0].link[0] == 0
-                && c->finding[0].nlinks == (both ? 1 : 2),
-            "what a host sends is %g %%: %s", rate[3],
-            both ? "it is the host's cable" : "that, or the one before it");
+                && c->finding[0].nlinks == rows[i].suspects
+                && c->finding[0].doubtful == rows[i].doubtful,
+            "what a host sends is %g %%, over %zu cables: %s", rows[i].sent,
+            rows[i].crosses, rows[i].says);
         carry_destroy (c);
     }
 }
