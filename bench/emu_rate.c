@@ -52,13 +52,13 @@ static int play (char *where, long trips, char *const *host, size_t n,
         goto error;
     for (long i = 0; i < trips; i++) {
         if (me % 2 == 0
-            && emu->send (t, 0, (uint32_t)me + 1, packet.data, 64, 0, NULL,
+            && emu->send (t, 0, (uint32_t)me + 1, packet.data, 64, NULL,
                           &err) < 0)
             goto error;
         if (emu->recv (t, INT64_MAX, &packet, &err) != 1)
             goto error;
         if (me % 2 == 1
-            && emu->send (t, 0, packet.peer, packet.data, 64, 0, NULL,
+            && emu->send (t, 0, packet.peer, packet.data, 64, NULL,
                           &err) < 0)
             goto error;
     }

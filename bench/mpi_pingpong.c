@@ -118,7 +118,7 @@ static int run (int argc, char **argv, struct error *err)
     for (size_t i = 0; i < n && rc == 0; i++) {
         size_t len = argc > 2 ? (size_t)atol (argv[i + 2]) : lengths[i];
 
-        rc = comm_mpi.reserve (c, len, err) < 0
+        rc = comm_mpi.reserve (c, len, NULL, err) < 0
                      || compare (&p, len, repeats, us, err) < 0
                  ? -1
                  : 0;
