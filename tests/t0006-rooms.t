@@ -81,7 +81,7 @@ most="
     core/linear 3343
     core/paths 1531
     core/plan 4177
-    core/rate 4290
+    core/rate 4300
     core/samples 2900
     core/solve 1610
     ibquery 6555
