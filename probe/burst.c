@@ -126,7 +126,9 @@ static void list_flows (struct lead_bursts *lead, const struct plan *plan,
     free (own);
 }
 
-/* How many bytes each flow sends in so much time; of crowds one way may have more room. */
+/* How many bytes each flow sends in so much time. In crowds one way may have more room
+ * than the other.
+ */
 static int size_flows (struct lead_bursts *lead, int64_t ns, struct error *err)
 {
     const struct network *net = pathset_network (lead->opts->ps);

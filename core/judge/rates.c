@@ -622,7 +622,6 @@ static double stays_by_chance (const struct rating *r, uint32_t link,
                                double share)
 {
     double same = 2 * r->error;
-
     size_t low = 0, stays = 0;
 
     for (size_t i = 1; r->base && i < r->base->nrates; i++) {

@@ -294,6 +294,14 @@ static double *divide (const struct share_work *w, int limit, int kind)
     return rate;
 }
 
+static bool does_row_cross (const struct sparse *a, size_t row, size_t k)
+{
+    for (size_t e = a->start[row]; e < a->start[row + 1]; e++)
+        if (a->col[e] == k)
+            return true;
+    return false;
+}
+
 /* How many of the messages across link k that waited did so for a time in a link's
  * range, and how many for another, by it or by links that at least half of them
  * cross as well.
@@ -307,14 +315,10 @@ static void own_messages (struct share_work *w, size_t k, int limit,
     for (int kind = 0; kind < KINDS; kind++)
         if (!w->rate[limit][kind])
             w->rate[limit][kind] = divide (w, limit, kind);
-    for (size_t i = 0; i < a->nrows; i++) {
-        bool crosses = false;
-
-        for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
-            crosses |= a->col[e] == k;
-        for (size_t e = a->start[i]; e < a->start[i + 1] && crosses; e++)
-            both[a->col[e]] += w->counted[i].sent;
-    }
+    for (size_t i = 0; i < a->nrows; i++)
+        if (does_row_cross (a, i, k))
+            for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+                both[a->col[e]] += w->counted[i].sent;
     own[IN_RANGE] = own[OTHER] = 0;
     for (size_t l = 0; l < w->m; l++)
         if (2 * both[l] >= both[k])
@@ -428,15 +432,15 @@ static bool is_class_slow (const struct share_work *w, size_t k)
     double sent = 0, slow = 0;
 
     for (size_t i = 0; i < a->nrows; i++) {
-        bool crosses = false, others = false;
+        bool others = false;
 
-        for (size_t e = a->start[i]; e < a->start[i + 1]; e++) {
-            crosses |= a->col[e] == k;
+        if (does_row_cross (a, i, k))
+            continue;
+        for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
             others
                 |= info[w->of[a->col[e]]].class_id == info[w->of[k]].class_id;
-        }
-        sent += others && !crosses ? w->counted[i].sent : 0;
-        slow += others && !crosses ? w->counted[i].of[0][IN_RANGE] : 0;
+        sent += others ? w->counted[i].sent : 0;
+        slow += others ? w->counted[i].of[0][IN_RANGE] : 0;
     }
     return slow > CLASS_RATE * sent;
 }
@@ -451,11 +455,8 @@ static bool is_another_slow (const struct share_work *w, size_t k, int limit)
     for (size_t i = 0; i < a->nrows; i++) {
         double sent = w->counted[i].sent;
         double slow = w->counted[i].of[limit][IN_RANGE];
-        bool crosses = false;
 
-        for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
-            crosses |= a->col[e] == k;
-        if (crosses)
+        if (does_row_cross (a, i, k))
             continue;
         add_tally (all, sent, slow, 0, 0);
         for (size_t e = a->start[i]; e < a->start[i + 1]; e++)

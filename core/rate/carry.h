@@ -138,9 +138,10 @@ struct carry_flows {
                                   measured */
     const double *arc_bits; /* [2 * nlinks] of each arc; HUGE_VAL: not known */
     double floor, same;
-    double most; /* if others explain all flows of a link in one direction, and the
-                    other one is less than half as low, a link that explains this
-                    share of them is a suspect beside it; HUGE_VAL: none is */
+    double most; /* share of a link's flows in its one low direction (the other
+                    lacks less than half as much). A link that explains so many is
+                    a suspect beside it, if others explain all of them. HUGE_VAL:
+                    no link is */
     const bool *blamed; /* [nlinks] these come first: other signs show that they
                            are slow; NULL: none */
 };

@@ -43,8 +43,8 @@ struct crowd_goal {
     double share;
 };
 
-/* Flows that cross an arc; apart: they share nothing behind it; clear: they cross no other
- * low one in either direction, where bursts have a limit.
+/* Flows that cross an arc. Apart: they share nothing behind it. Clear: they cross no
+ * other low arc, there or back, as bursts of a cable have a limit.
  */
 struct crowd_draft {
     uint32_t arc;

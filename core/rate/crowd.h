@@ -48,14 +48,17 @@ enum { CROWD_FLOWS = 4 }; /* of a crowd, at most */
 #define CROWD_BELOW .75
 #define CROWD_SLOW_BELOW .8 /* the most that a slow one can carry */
 
-/* A third look: rounds of crowds for such arcs, as far as cables have time, and a few
- * rounds room: first one for each cable that is low both ways, as one at half is, then
- * for other arcs; of these the lowest first. The flows of a crowd end at as many hosts, and share nothing behind
- * the arc; where that makes a larger one, at one host, and no arc between is as low, nor
- * that of the host, unless all flows to it crossed the first arc. By what others had on
- * the rest of their paths they can fill the share CROWD_BELOW of it. In a round no host is
- * in two crowds, and crowds share no arc. The method is "throughput"; there are no targets. NULL with
- * err.
+/* A third look: rounds of crowds for such arcs, as far as cables have time and a few
+ * rounds have room. Cables that are low both ways, as one at half rate is, come first
+ * with one crowd each, then the other arcs, the lowest first.
+ *
+ * The flows of a crowd end at different hosts and share nothing behind the arc. They end
+ * at one host where that makes a larger crowd; then no arc on the way to it is as low,
+ * nor is its own, unless all flows to it crossed the first arc. The rest of their paths
+ * must let through CROWD_BELOW of the arc, by what other flows had there.
+ *
+ * In a round no host is in two crowds, and crowds share no arc. The method is
+ * "throughput"; there are no targets. NULL with err.
  */
 struct plan *crowd_make (struct pathset *ps, const struct bursts *b,
                          uint64_t seed, struct error *err);
@@ -70,8 +73,7 @@ struct crowd {
 
 /* Of each arc of the network, in an array that the caller frees: of flows with these
  * rates, NAN: not measured, and worst[] in some burst, where they should have fair[],
- * and an arc arc_bits[].
- * Rounds that asked for less of an arc do not count.
+ * and an arc arc_bits[]. Rounds that asked for less of an arc do not count.
  */
 struct crowd *crowd_arcs (const struct network *net, const struct flows *flows,
                           const double *rate, const double *worst,
