@@ -99,6 +99,8 @@ static void set_finding (struct comment *c, const struct finding *x,
     const struct fabric_link *link;
     bool b_is_host;
 
+    if (finding_is_at_once (x)) /* no link in particular */
+        return;
     c->found = true;
     c->kind = x->kind;
     c->excess_ns = x->excess_ns;

@@ -58,10 +58,28 @@ static void print_level (enum verdict_status level, char *words, FILE *fp)
     free (words);
 }
 
+/* Places that look slow at once, a line each. */
+static void print_at_once (const struct verdict *v, const struct finding *first,
+                           const struct fabric *fab, FILE *fp)
+{
+    char *todo = words_do (first, fab, WORDS_JOB);
+
+    print_level (first->level, words_at_once (v), fp);
+    fprintf (fp, "pmm:   do: %s\n", todo);
+    for (size_t i = 0; i < v->nfindings; i++)
+        if (finding_is_at_once (&v->finding[i])) {
+            char *place = words_place (&v->finding[i], fab);
+
+            fprintf (fp, "pmm:   %s\n", place);
+            free (place);
+        }
+    free (todo);
+}
+
 void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
 {
     const char *rail = verdict_rail (v, fabric_network (f));
-    bool worst = false;
+    bool worst = false, at_once = false;
     char *says;
 
     for (size_t i = 0; i < v->nfindings; i++)
@@ -69,6 +87,12 @@ void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
     if (!worst)
         print_level (v->status, words_headline (v), fp);
     for (size_t i = 0; i < v->nfindings; i++) {
+        if (finding_is_at_once (&v->finding[i])) {
+            if (!at_once)
+                print_at_once (v, &v->finding[i], f, fp);
+            at_once = true;
+            continue;
+        }
         print_level (v->finding[i].level, words_finding (&v->finding[i], f),
                      fp);
         print_finding_details (&v->finding[i], f, fp);

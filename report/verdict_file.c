@@ -472,6 +472,8 @@ struct verdict *verdict_read (FILE *fp, const char *name,
                                "before it changed");
     if (rc < 0)
         error_prefix (err, "%s", name);
+    else
+        verdict_find_at_once (v);
 done:
     if (rc < 0)
         verdict_destroy (v);

@@ -115,7 +115,8 @@ static const char *fault_text (const struct finding *x, char text[2 * TIME])
         return against[x->basis];
     if (isnan (x->excess_ns))
         return "is slow";
-    snprintf (text, 2 * TIME, "is %s slow", time_text (x->excess_ns, time));
+    snprintf (text, 2 * TIME, "%s %s slow", finding_is_at_once (x) ? "looks" : "is",
+              time_text (x->excess_ns, time));
     return text;
 }
 
@@ -283,6 +284,10 @@ char *words_finding (const struct finding *x, const struct fabric *f)
     if (x->kind == FINDING_SWITCH && sw)
         return with_rate (xasprintf ("switch %s %s", sw, fault_text (x, fault)),
                           x);
+    if (x->kind == FINDING_ROUTE && finding_is_at_once (x))
+        return xasprintf ("messages take %s %s there and back than by the way in "
+                          "the tables", time_text (fabs (x->excess_ns), fault),
+                          x->excess_ns > 0 ? "more" : "less");
     if (x->kind == FINDING_ROUTE && x->nsw == 1)
         return xasprintf ("messages leave switch %s by another way than the "
                           "tables say", sw);
@@ -369,7 +374,10 @@ json_t *words_steps (const struct finding *x, const struct fabric *f)
     json_t *steps = xcheck (json_array ());
     char *nodes = node_list (x);
 
-    if (x->basis == BASIS_TRAFFIC)
+    if (finding_is_at_once (x))
+        add_step (steps, "measure again when others send less: a slow cable stays, "
+                         "their traffic does not");
+    else if (x->basis == BASIS_TRAFFIC)
         add_step (steps, "measure again when %s %s less: nothing is known to "
                          "be wrong", x->nnodes > 0 ? nodes : "others",
                   x->nnodes > 0 ? "sends and receives" : "send");
@@ -427,7 +435,7 @@ char *words_do (const struct finding *x, const struct fabric *f,
         json_decref (steps);
         return text;
     }
-    if (x->basis == BASIS_TRAFFIC)
+    if (x->basis == BASIS_TRAFFIC || finding_is_at_once (x))
         return xstrdup ("check again when others send less; nothing is known "
                         "to be wrong");
     if (x->nnodes == 0 || x->kind == FINDING_ROUTE)
@@ -436,6 +444,36 @@ char *words_do (const struct finding *x, const struct fabric *f,
     text = xasprintf ("leave out %s, or send this to your support", nodes);
     free (nodes);
     return text;
+}
+
+/* "15 places between switches look slow at once, by up to 1.3 us: ..." */
+char *words_at_once (const struct verdict *v)
+{
+    double most = 0;
+    bool before = false; /* slower than they were themselves */
+    char time[TIME];
+
+    for (size_t i = 0; i < v->nfindings; i++)
+        if (finding_is_at_once (&v->finding[i])) {
+            most = fmax (most, fabs (v->finding[i].excess_ns));
+            before |= v->finding[i].basis == BASIS_BASELINE;
+        }
+    return xasprintf ("%s between switches look slow at once, by up to %s: "
+                      "others' traffic, or %s",
+                      COUNTED (verdict_at_once (v), "place"),
+                      time_text (most, time),
+                      before ? "changes since the baseline"
+                             : "the lengths of cables");
+}
+
+char *words_place (const struct finding *x, const struct fabric *f)
+{
+    char *names = suspect_names (x, f, words_link);
+
+    return join_on (names, ": ", xasprintf ("%+.0f ns (+-%.0f)%s", x->excess_ns,
+                                            x->stderr_ns,
+                                            x->kind == FINDING_ROUTE
+                                                ? " there and back" : ""));
 }
 
 static char *excess_text (const struct finding *x)
@@ -790,16 +828,18 @@ char *words_resolved (const struct verdict *v)
 char *words_sentence (const struct verdict *v, const struct fabric *f)
 {
     char *text;
+    size_t alike;
 
     if (verdict_is_limited (v))
         return words_fact (&v->limit[v->reason]);
     if (v->nfindings == 0)
         return measured_text (v);
-    text = words_finding (v->finding, f);
-    if (v->nfindings > 1)
+    alike = finding_is_at_once (v->finding) ? verdict_at_once (v) : 1;
+    text = alike > 1 ? words_at_once (v) : words_finding (v->finding, f);
+    if (v->nfindings > alike)
         text = join_on (text, ", and ",
                         xasprintf ("%s%s",
-                                   COUNTED (v->nfindings - 1, "more finding"),
+                                   COUNTED (v->nfindings - alike, "more finding"),
                                    verdict_rail (v, fabric_network (f))
                                        ? " of this rail" : ""));
     return text_clean (text);

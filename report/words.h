@@ -25,6 +25,13 @@ char *words_link (const struct fabric *f, uint32_t link);
  */
 char *words_finding (const struct finding *x, const struct fabric *f);
 
+/* Where many places look slow at once (verdict_at_once): all of them, "15 places
+ * between switches look slow at once, by up to 1.3 us: others' traffic, or changes
+ * since the baseline"; and one, "s1-0002/6 -- s2-0002/2: +950 ns (+-38)".
+ */
+char *words_at_once (const struct verdict *v);
+char *words_place (const struct finding *x, const struct fabric *f);
+
 /* What to do: "leave out h0006, or send this to your support"; for staff, the
  * steps.
  */

@@ -87,6 +87,7 @@ static void sort_findings (struct verdict *v)
     for (size_t i = 0; i < v->nfindings; i++)
         if (v->finding[i].level > v->status)
             v->status = v->finding[i].level;
+    verdict_find_at_once (v);
 }
 
 int judge_view_make (struct judge_view *view, struct pathset *ps,

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { AT_ONCE_MIN = 3 }; /* two may be one that was not resolved */
+
 const char *const verdict_status_names[] = {
     [VERDICT_OK] = "OK",
     [VERDICT_WARN] = "WARN",
@@ -152,6 +154,49 @@ const struct fact *finding_fact (const struct finding *f, enum fact_kind kind)
         if (f->fact[i].kind == kind)
             return &f->fact[i];
     return NULL;
+}
+
+/* The least number of slow cables among these links that is as rare as that. */
+static size_t too_many_at_once (size_t links)
+{
+    static const double slow_a_month = .02 / 12, rare = 1e-3;
+    double mean = slow_a_month * (double)links, term = exp (-mean);
+    double tail = 1 - term;
+    size_t n = 1;
+
+    for (; tail > rare; n++) {
+        term *= mean / (double)n;
+        tail -= term;
+    }
+    return n > AT_ONCE_MIN ? n : AT_ONCE_MIN;
+}
+
+static bool is_of_some_place_between (const struct finding *f)
+{
+    return f->level < VERDICT_FAIL
+           && (f->basis == BASIS_BASELINE || f->basis == BASIS_CLASS)
+           && (f->kind == FINDING_SWITCH_LINK || f->kind == FINDING_SWITCH
+               || f->kind == FINDING_ROUTE);
+}
+
+void verdict_find_at_once (struct verdict *v)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->nfindings; i++)
+        n += is_of_some_place_between (&v->finding[i]);
+    for (size_t i = 0; i < v->nfindings; i++)
+        v->finding[i].at_once = n >= too_many_at_once (v->links)
+                                && is_of_some_place_between (&v->finding[i]);
+}
+
+size_t verdict_at_once (const struct verdict *v)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->nfindings; i++)
+        n += finding_is_at_once (&v->finding[i]);
+    return n;
 }
 
 bool finding_keeps_facts (const struct finding *f)

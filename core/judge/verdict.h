@@ -215,6 +215,8 @@ struct finding {
     char **node;        /* hosts of the host links among the suspects */
     size_t nnodes;
     enum finding_loopback loopback;
+    bool at_once;       /* beside too many others (verdict_find_at_once); not in
+                           the file */
     struct fact *fact; /* how it was measured, in the order of the sentence */
     size_t nfacts;
 };
@@ -272,6 +274,21 @@ void finding_add_fact (struct verdict *v, struct finding *f, struct fact fact);
 bool verdict_add_number (struct verdict *v, uint32_t **list, size_t *n,
                          uint32_t number);
 void finding_add_host (struct verdict *v, struct finding *f, const char *host);
+
+/* Mark the findings that are too many to be defects of their own: of links between
+ * switches, of switches and of routes, by latency. Cables go bad one by one, some 2 %
+ * of them in a year. Where so many differ from a baseline of a month ago as happens
+ * to a thousandth of all checks (Poisson's tail; 4 of a job that crosses 160 links),
+ * they have a cause in common: others' traffic, or what was changed since.
+ */
+void verdict_find_at_once (struct verdict *v);
+
+/* How many they are; those that FAIL, since counters say so, stand for themselves. */
+size_t verdict_at_once (const struct verdict *v);
+static inline bool finding_is_at_once (const struct finding *f)
+{
+    return f->at_once && f->level < VERDICT_FAIL;
+}
 
 /* The first of a finding's facts of this kind; NULL: there is none. */
 const struct fact *finding_fact (const struct finding *f, enum fact_kind kind);

@@ -158,6 +158,63 @@ static void test_sentences (void)
     is (words_sentence (&v, f), "4 nodes, nothing to measure");
 }
 
+/* What is at many places at once is no defect of each. */
+static void test_at_once (void)
+{
+    struct finding x[4] = { host_end (), host_end (), host_end (), host_end () };
+    struct verdict v = {
+        .status = VERDICT_WARN, .finding = x, .nfindings = 4, .links = 20,
+        .probes = 20, .rounds = 1, .nodes = 4, .separable = 20,
+    };
+
+    for (int i = 0; i < 3; i++) {
+        x[i].level = VERDICT_WARN;
+        x[i].kind = FINDING_SWITCH_LINK;
+        x[i].suspect = &leaf_link;
+        x[i].nnodes = 0;
+        x[i].excess_ns = 300 - i;
+    }
+    x[3].level = VERDICT_WARN;
+    verdict_find_at_once (&v);
+    ok (verdict_at_once (&v) == 3 && !x[3].at_once, "three, without the host end");
+    is (words_sentence (&v, f),
+        "3 places between switches look slow at once, by up to 300 ns: others' "
+        "traffic, or changes since the baseline, and 1 more finding");
+    is (words_finding (&x[1], f),
+        "a cable looks 299 ns slow: s1-0001/5 -- s2-0001/1");
+    is (words_place (&x[1], f), "s1-0001/5 -- s2-0001/1: +299 ns (+-14)");
+    is (words_do (&x[1], f, WORDS_JOB),
+        "check again when others send less; nothing is known to be wrong");
+    is (words_do (&x[1], f, WORDS_STAFF),
+        "measure again when others send less: a slow cable stays, their traffic "
+        "does not");
+    x[2].kind = FINDING_ROUTE;
+    x[2].excess_ns = -960;
+    is (words_finding (&x[2], f), "messages take 1.0 us less there and back than "
+                                  "by the way in the tables");
+    is (words_place (&x[2], f),
+        "s1-0001/5 -- s2-0001/1: -960 ns (+-14) there and back");
+    x[0].level = VERDICT_FAIL; /* its counters say so */
+    ok (verdict_at_once (&v) == 2, "what FAILs stands for itself");
+    is (words_finding (&x[0], f),
+        "a cable is 300 ns slow: s1-0001/5 -- s2-0001/1");
+    verdict_find_at_once (&v);
+    ok (verdict_at_once (&v) == 0, "two places are not many");
+
+    for (int i = 0; i < 4; i++) {
+        x[i] = x[1];
+        x[i].basis = BASIS_CLASS;
+    }
+    v.links = 160;
+    verdict_find_at_once (&v);
+    is (words_sentence (&v, f),
+        "4 places between switches look slow at once, by up to 299 ns: others' "
+        "traffic, or the lengths of cables");
+    v.links = 2000;
+    verdict_find_at_once (&v);
+    ok (verdict_at_once (&v) == 0, "of 2,000 links four may have gone bad");
+}
+
 static void test_drain (void)
 {
     struct words_drain d = {
@@ -404,6 +461,7 @@ int main (void)
     test_facts ();
     test_traffic ();
     test_sentences ();
+    test_at_once ();
     test_drain ();
     test_rates ();
     test_ticket ();
