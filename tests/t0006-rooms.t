@@ -78,12 +78,12 @@ most="
     core/baseline 2224
     core/check 678
     core/judge 9665
-    core/linear 3343
+    core/linear 2520
     core/paths 1531
     core/plan 4177
     core/rate 4300
     core/samples 2900
-    core/solve 1610
+    core/solve 1620
     ibquery 6555
     ibquery/compare 1479
     ibquery/export 1344

@@ -222,7 +222,7 @@ static void add_normal (struct reduction *r, uint32_t i)
 
     for (size_t e = r->back->start[j]; e < r->back->start[j + 1]; e++) {
         size_t row = r->back->col[e];
-        double f = r->w[row] * r->back->value[e];
+        double f = (r->w ? r->w[row] : 1) * r->back->value[e];
 
         for (size_t x = a->start[row]; x < a->start[row + 1]; x++)
             r->sum[r->d->place[a->col[x]]] += f * a->value[x];

@@ -16,10 +16,10 @@
 
 struct direct;
 
-/* Keep columns keep[n], ascending. All are borrowed for the call only. Cost: the
- * entries and what elimination adds to them, while that is little, then c^3 / 6
- * products and c^2 / 2 numbers for the c columns left over. NULL with errno EDOM
- * if A is rank-deficient, or E2BIG if c is more than `most`.
+/* Keep columns keep[n], ascending; w NULL: all 1. All are borrowed for the call
+ * only. Cost: the entries and what elimination adds to them, while that is little,
+ * then c^3 / 6 products and c^2 / 2 numbers for the c columns left over. NULL with
+ * errno EDOM if A is rank-deficient, or E2BIG if c is more than `most`.
  */
 struct direct *direct_create (const struct sparse *a, const double *w,
                               const uint32_t *keep, size_t n, size_t most);

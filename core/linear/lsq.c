@@ -19,10 +19,9 @@
  * (linear/coarse).
  *
  * If there are few more rows than columns, as for a job, the condition is
- * thousands and more. Then as many rows as columns are factorised, and the rest
- * is a correction of low rank (linear/factor): an exact inverse, up to
- * rounding, and one iteration is enough. So it is with the factor of K itself
- * (linear/direct), for a caller that solves often.
+ * thousands and more. Then K itself is factorised (linear/direct): an exact
+ * inverse, up to rounding, and an iteration or two are enough. So it is for a
+ * caller that solves often.
  *
  * The square root of r' G' D G r, which every iteration computes, is about the
  * distance from the solution in the norm of K, that is, in standard errors: no
@@ -59,7 +58,6 @@
 
 #include "core/linear/coarse.h"
 #include "core/linear/direct.h"
-#include "core/linear/factor.h"
 #include "core/linear/linalg.h"
 #include "util/alloc.h"
 #include "util/sort.h"
@@ -67,15 +65,14 @@
 enum {
     PATTERN = 2, /* neighbours in a row of the preconditioner */
     SIDE = PATTERN + 1,
-    FEW = 8,          /* columns per row in excess of columns, and */
-    DENSE_MAX = 1500, /* columns left over, at which to factorise */
+    FEW = 8,         /* columns per row in excess of columns, and */
+    FULL_MAX = 6000, /* of a full matrix (144 MB), at which to factorise */
     ITERATIONS_MAX = 50000,
     REFINEMENTS_MAX = 12,
 };
 
 #define DIRECT_ERROR 1e-6 /* relative, at most, of a solution by linear/direct */
 #define CORRECTION 1e-8 /* relative error after one correction */
-#define STEADY 1e8      /* limit of the triangle to factorise */
 #define COLUMN_TOLERANCE 3e-2 /* of columns of C: 0.2 % of variances */
 #define LEVEL_OUT 1e-10 /* relative, if it gets no smaller; or */
 #define ROUNDING 1e-15  /* of the size of the terms of the residual */
@@ -99,8 +96,7 @@ struct lsq {
     size_t n;      /* columns */
     struct form k; /* A' W A */
     uint32_t *row; /* [nrows] row of a for each row of k */
-    struct form g; /* its approximate inverse, unless there is f or d */
-    struct factor *f;
+    struct form g; /* its approximate inverse, unless there is d */
     struct direct *d;
     struct coarse *c;     /* a correction of g; NULL: none */
     uint64_t *iterations; /* until now, */
@@ -134,7 +130,6 @@ void lsq_destroy (struct lsq *q)
         return;
     form_clear (&q->k);
     form_clear (&q->g);
-    factor_destroy (q->f);
     direct_destroy (q->d);
     coarse_destroy (q->c);
     free (q->row);
@@ -452,23 +447,6 @@ static int copy_rows (struct lsq *q, const double *w)
     return weigh_rows (q, w);
 }
 
-/* The other preconditioner, if it is better and not too large. */
-static struct factor *factorise (const struct sparse *a, const double *w)
-{
-    size_t extra = a->nrows - a->ncols; /* huge if there are fewer rows */
-    struct factor *f = NULL;
-    struct peel p;
-
-    if (extra > FACTOR_EXTRA_MAX || extra > a->ncols / FEW)
-        return NULL;
-    peel_make (&p, a, PEEL_ALL);
-    peel_steady (&p, a, STEADY);
-    if (p.ncols <= DENSE_MAX)
-        f = factor_create (a, w, &p);
-    peel_clear (&p);
-    return f;
-}
-
 /* Without a preconditioner. */
 static struct lsq *lsq_make (const struct sparse *a, const double *w)
 {
@@ -486,9 +464,12 @@ static struct lsq *lsq_make (const struct sparse *a, const double *w)
 
 struct lsq *lsq_create (const struct sparse *a, const double *w)
 {
+    size_t extra = a->nrows - a->ncols; /* huge if there are fewer rows */
     struct lsq *q = lsq_make (a, w);
 
-    if (!q || (q->f = factorise (a, w)) || precondition (q) == 0)
+    if (q && extra <= a->ncols / FEW)
+        q->d = direct_create (a, w, NULL, 0, FULL_MAX);
+    if (!q || q->d || precondition (q) == 0)
         return q;
     lsq_destroy (q);
     return NULL;
@@ -518,11 +499,6 @@ int lsq_reweigh (struct lsq *q, const double *w)
         return -1;
     if (q->d)
         return direct_renew (q->d, q->a, w);
-    if (q->f) {
-        factor_destroy (q->f);
-        q->f = factorise (q->a, w);
-        return q->f ? 0 : precondition (q);
-    }
     if (q->c)
         coarse_reweigh (q->c, w);
     return 0;
@@ -532,7 +508,7 @@ void lsq_correct (struct lsq *q, const struct sparse *modes)
 {
     double *w;
 
-    if (q->d || q->f)
+    if (q->d)
         return;
     w = xarray (q->k.nrows, sizeof (*w));
     for (size_t i = 0; i < q->k.nrows; i++)
@@ -638,8 +614,6 @@ INLINE void approximate (const struct lsq *q, size_t L, const double *r,
 {
     if (q->d)
         direct_apply (q->d, L, r, z, work, rz);
-    else if (q->f)
-        factor_apply (q->f, L, r, z, work, rz);
     else
         form_product (&q->g, q->n, L, r, z, rz);
     if (q->c)

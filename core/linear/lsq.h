@@ -33,8 +33,8 @@ enum {
 struct lsq;
 
 /* Prepare for a matrix, which is borrowed and must not grow, and its weights,
- * which are copied; w NULL: all 1. Cost: the entries, and factor_create's with
- * few rows (linear/factor). NULL with errno EDOM if a column has no weight, or
+ * which are copied; w NULL: all 1. Cost: the entries, and direct_create's with
+ * few rows (linear/direct). NULL with errno EDOM if a column has no weight, or
  * weights are not positive and finite.
  */
 struct lsq *lsq_create (const struct sparse *a, const double *w);

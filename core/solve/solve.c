@@ -43,7 +43,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/linear/factor.h"
 #include "core/linear/lsq.h"
 #include "core/linear/sparse.h"
 #include "core/paths/multipath.h"
@@ -209,6 +208,48 @@ static bool determines_all (const struct sparse *a,
     return all;
 }
 
+/* The order in which to eliminate rows, which are sorted by length. Rows that have
+ * a column of their own, or one that only rows after them have, come last: they
+ * cost nothing. The caller frees it.
+ */
+static size_t *elimination_order (const struct sparse *a)
+{
+    struct sparse *rows = sparse_transpose (a); /* by column */
+    size_t *order = xarray (a->nrows, sizeof (*order));
+    size_t *count = xarray (a->ncols, sizeof (*count)); /* rows not yet last */
+    uint32_t *single = xarray (a->ncols, sizeof (*single));
+    bool *placed = xcalloc (a->nrows, sizeof (*placed));
+    size_t n = 0, last = a->nrows;
+
+    for (uint32_t c = (uint32_t)a->ncols; c-- > 0;) {
+        count[c] = rows->start[c + 1] - rows->start[c];
+        if (count[c] == 1)
+            single[n++] = c;
+    }
+    while (n > 0) {
+        uint32_t c = single[--n];
+        size_t e = rows->start[c], i;
+
+        if (count[c] == 0)
+            continue;
+        while (placed[rows->col[e]])
+            e++;
+        i = order[--last] = rows->col[e];
+        placed[i] = true;
+        for (e = a->start[i]; e < a->start[i + 1]; e++)
+            if (--count[a->col[e]] == 1)
+                single[n++] = a->col[e];
+    }
+    for (size_t i = 0; i < a->nrows; i++)
+        if (!placed[i])
+            order[n++] = i;
+    sparse_destroy (rows);
+    free (count);
+    free (single);
+    free (placed);
+    return order;
+}
+
 /* Eliminate rows. Return 1: all; 0: not all, as they determine all columns; -1:
  * this is too much work.
  */
@@ -219,18 +260,15 @@ static int eliminate_system_rows (struct system *s, const struct sparse *rows,
     struct rng rng;
     struct screen form = { s->form, &rng };
     uint64_t work = 0, ask = ASK_AFTER_ENTRIES * a->start[a->nrows];
-    struct peel p;
+    size_t *order;
     int rc = 1;
 
     rng_seed (&rng, SEED);
     screen_draw (&form);
-    /* short rows first; rows with a column of their own last: they cost nothing
-     */
-    peel_make (&p, a, 1);
+    order = elimination_order (a);
     for (size_t k = 0;
          k < a->nrows && rc == 1 && rref_rank (s->form) < a->ncols; k++) {
-        size_t i = k < p.nrows ? p.other_row[k] : p.row[a->nrows - 1 - k];
-        size_t first = a->start[i];
+        size_t i = order[k], first = a->start[i];
 
         screen_add (&form, a->col + first, (const uint8_t *)a->value + first,
                     a->start[i + 1] - first);
@@ -242,7 +280,7 @@ static int eliminate_system_rows (struct system *s, const struct sparse *rows,
             rc = a->nrows < a->ncols || !determines_all (rows, splits);
         }
     }
-    peel_clear (&p);
+    free (order);
     free (form.z);
     sparse_destroy (a);
     return rc;

@@ -66,7 +66,7 @@ struct solution *solve_observations (struct pathset *ps,
 
 /* Predict the standard errors that a plan gives: root mean square and greatest
  * over determined links and groups, in standard errors of one RTT. Both are 0
- * for an empty plan, and where it would take more than about a second. The
+ * for an empty plan, and where it would take more than some seconds. The
  * first is accurate to 1 %, the second to a few. 0, or -1 with err.
  */
 int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,

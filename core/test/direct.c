@@ -206,6 +206,42 @@ static void test_solver (void)
     problem_clear (&p);
 }
 
+/* With as many rows as columns the condition may be thousands: it is factorised,
+ * and a few iterations give all digits.
+ */
+static void test_few_rows (void)
+{
+    enum { N = 400 };
+    struct sparse *a = sparse_create (N), *sum = sparse_create (2);
+    static double x[N], t[N], y[N];
+    double off = INFINITY;
+    struct rng rng;
+    struct lsq *q;
+
+    rng_seed (&rng, 1);
+    for (uint32_t i = 0; i < N; i++) {
+        const uint32_t col[] = { i, i + 1 };
+        const int8_t value[] = { 1, 1 };
+
+        sparse_add (a, col, value, i + 1 < N ? 2 : 1);
+        x[i] = rng_normal (&rng);
+        if (i < 3)
+            sparse_add (sum, (const uint32_t[]){ 0, 1 }, value, 2);
+    }
+    sparse_times (a, x, t);
+    q = lsq_create (a, NULL);
+    lsq_limit (q, 6);
+    if (lsq_solve (q, t, LSQ_EXACT, y) == 0)
+        off = distance (x, y, N);
+    ok (off < 1e-9, "a chain of sums, in six iterations: %.0e off", off);
+    lsq_destroy (q);
+    errno = 0;
+    ok (!direct_create (sum, NULL, NULL, 0, 2) && errno == EDOM,
+        "a sum alone: EDOM");
+    sparse_destroy (a);
+    sparse_destroy (sum);
+}
+
 static void test_refused (void)
 {
     struct problem p = problem_make (600, 6000);
@@ -231,6 +267,7 @@ int main (void)
     test_direct (120, 300, 120);  /* one is */
     test_lanes ();
     test_solver ();
+    test_few_rows ();
     test_refused ();
     return done_testing ();
 }
