@@ -386,6 +386,8 @@ int carry_simulate (const struct pathset *ps, const struct plan *plan,
  * Slow links
  */
 
+#define CARRY_EQUAL .02 /* is the same: bursts of a flow differ by 1 % or so */
+
 struct slow_by {
     size_t flow;
     uint32_t link;
@@ -434,8 +436,9 @@ static void pass_switches (struct judging *w, uint32_t arc, double carried)
         }
 }
 
-/* The most that each arc and switch carried, and what was offered to it in that
- * round, whose first flow is number `from`.
+/* The most that each arc and switch carried, and what was offered to it then: of
+ * rounds that carried the same the most, as a slow link carries that in all. The
+ * round's first flow is number `from`.
  */
 static void find_most (struct judging *w, const struct csr *arcs, size_t from)
 {
@@ -451,10 +454,11 @@ static void find_most (struct judging *w, const struct csr *arcs, size_t from)
             continue;
         l->rounds[x % 2]++;
         pass_switches (w, x, w->sum[x]);
-        if (w->sum[x] > l->carried[x % 2]) {
-            l->carried[x % 2] = w->sum[x];
-            l->offered[x % 2] = 0; /* set below */
-        }
+        if (w->sum[x] > l->carried[x % 2] * (1 + CARRY_EQUAL))
+            l->offered[x % 2] = 0; /* set below, as is what is negative */
+        else if (w->sum[x] >= l->carried[x % 2] * (1 - CARRY_EQUAL))
+            l->offered[x % 2] *= -1;
+        l->carried[x % 2] = fmax (l->carried[x % 2], w->sum[x]);
         w->sum[x] = 0;
     }
     sum_round (w, arcs, w->of->fair + from);
@@ -462,8 +466,8 @@ static void find_most (struct judging *w, const struct csr *arcs, size_t from)
         uint32_t x = arcs->v[k];
         struct carry_link *l = &w->out->link[arc_link (x)];
 
-        if (l->offered[x % 2] == 0)
-            l->offered[x % 2] = w->sum[x];
+        if (l->offered[x % 2] <= 0)
+            l->offered[x % 2] = fmax (-l->offered[x % 2], w->sum[x]);
         l->asked[x % 2] = fmax (l->asked[x % 2], w->sum[x]);
     }
 }

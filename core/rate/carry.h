@@ -99,7 +99,7 @@ enum {
  */
 struct carry_link {
     double carried[2]; /* in the round with the most */
-    double offered[2]; /* in that round: fair shares by nominal rates */
+    double offered[2]; /* at most, where it carried that: fair shares by nominal rates */
     double asked[2];   /* the most offered in any round */
     uint32_t rounds[2]; /* in which it was measured */
 };
