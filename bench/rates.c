@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* rates - how well are links found that carry too little?
  *
- *   rates [--smallest] [-n TRIALS] [-s SEED] [-w WORKERS] [-b] [-p] [-v]
+ *   rates [--smallest] [-n TRIALS] [-s SEED] [-w WORKERS] [-r RUNS] [-b] [-p] [-v]
  *         [DAY/FAULT|NETWORK...]
  *
  * Each trial draws a job's hosts, what each host and cable carries, and others'
  * flows. A run is what a check does: loads_make, two bursts of each flow,
  * loads_again, five of each, crowd_make, one of each. A first run is the baseline
- * (-b: there is none); the fault begins, and four more runs, as if a day apart,
+ * (-b: there is none); the fault begins, and RUNS (default: 4) more, as if a day apart,
  * are judged, each by all before. Others' flows are drawn again for each run; of
  * those that never pause one in ten stays till the next.
  *
@@ -69,7 +69,7 @@
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
 
-enum { WORKERS_MAX = 2, METHODS = 3, RUNS = 4 };
+enum { WORKERS_MAX = 2, METHODS = 3, RUNS_MOST = 14 };
 
 #define GB 1e9
 #define PAYLOAD (4096. / (4096 + 26))
@@ -461,6 +461,7 @@ static bool allows_crowd (const struct day_scene *s, uint32_t arc)
 
 static bool verbose;
 static bool without_baseline;
+static int judged = 4; /* runs */
 
 static struct verdict *judge_run (struct day_scene *s,
                                   const struct baseline *base, uint64_t seed,
@@ -551,7 +552,7 @@ static bool drains_another (const struct day_scene *s,
                             struct verdict *const *v)
 {
     for (uint32_t l = 0; l < s->net->nlinks; l++)
-        for (int day = 1; day < RUNS; day++)
+        for (int day = 1; day < judged; day++)
             if (!is_sick_link (s, l) && fails_host (v[day - 1], l)
                 && fails_host (v[day], l))
                 return true;
@@ -741,8 +742,8 @@ static void run_rate_trial (const struct bench_args *args, struct fabric *f,
     struct day_scene s
         = { .what = args->what, .day = args->day, .net = fabric_network (f) };
     struct loads_options opts = { .seed = seed };
-    struct samples *run[1 + RUNS] = { samples_create () }; /* before; each day */
-    struct verdict *v[RUNS];
+    struct samples *run[1 + RUNS_MOST] = { samples_create () }; /* before; each day */
+    struct verdict *v[RUNS_MOST];
     struct error err;
 
     rng_seed (&s.rng, seed);
@@ -778,7 +779,7 @@ static void run_rate_trial (const struct bench_args *args, struct fabric *f,
     draw_others (&s, false);
     run[0]->bursts = measure_run (&s, seed);
     s.ill = true;
-    for (int day = 0; day < RUNS; day++) {
+    for (int day = 0; day < judged; day++) {
         struct baseline *base;
 
         draw_others (&s, day > 0);
@@ -795,7 +796,7 @@ static void run_rate_trial (const struct bench_args *args, struct fabric *f,
         v[day] = judge_run (&s, without_baseline ? NULL : base, seed + 1 + day,
                             &run[day + 1], sums);
         baseline_destroy (base);
-        if (day == 0 || day == RUNS - 1)
+        if (day == 0 || day == judged - 1)
             count_run (&s, v[day], day, sums);
         if (day == 0 && with_peers) {
             all_pairs (&s, &sums->method[0], &sums->method[1]);
@@ -804,10 +805,10 @@ static void run_rate_trial (const struct bench_args *args, struct fabric *f,
     }
     sums->trials++;
     sums->drained += drains_another (&s, v);
-    for (int day = 0; day < RUNS; day++)
+    for (int day = 0; day < judged; day++)
         verdict_destroy (v[day]);
 done:
-    for (int k = 0; k <= RUNS; k++)
+    for (int k = 0; k <= judged; k++)
         samples_destroy (run[k]);
     plan_destroy (s.plan);
     pathset_destroy (s.ps);
@@ -931,7 +932,7 @@ int main (int argc, char **argv)
         = { .trials = least ? 1 : 50, .workers = 2, .seed = 1 };
     int c;
 
-    while ((c = getopt (argc, argv, "n:s:w:bpv")) != -1)
+    while ((c = getopt (argc, argv, "n:s:w:r:bpv")) != -1)
         switch (c) {
         case 'n':
             args.trials = number (optarg, 1, 1000000);
@@ -941,6 +942,9 @@ int main (int argc, char **argv)
             break;
         case 'w':
             args.workers = number (optarg, 1, WORKERS_MAX);
+            break;
+        case 'r':
+            judged = (int)number (optarg, 1, RUNS_MOST);
             break;
         case 'b':
             without_baseline = true;
@@ -953,7 +957,7 @@ int main (int argc, char **argv)
             break;
         default:
             fprintf (stderr, "Usage: rates [--smallest] [-n TRIALS] [-s SEED] "
-                             "[-w WORKERS] [-b] [-p] [-v] "
+                             "[-w WORKERS] [-r RUNS] [-b] [-p] [-v] "
                              "[DAY/FAULT|NETWORK]...\n");
             return 2;
         }
