@@ -21,6 +21,7 @@ enum {
     PAYLOAD_LEAST = 128, /* bytes of a PCIe packet */
     SWITCH_CAUSES = 3,   /* low links of a switch that is low */
     STAYS_MIN = 2,       /* runs before, in which a switch link was low */
+    RUNS_MAX = 32,       /* that are looked at */
 };
 
 #define SHARE_OWN .93  /* of its own baseline */
@@ -79,10 +80,15 @@ struct rating {
     struct carry *carry;
     struct crowd *crowd; /* [2 * nlinks] */
     const struct baseline *base;
+    size_t *first; /* [2 * nlinks + 1] of the baseline's rates, of each arc */
     size_t untold;
     size_t rivals; /* switch links that may be low by others' traffic, and [nswitches] */
     size_t *meet;  /* so many if all of them meet at that switch */
-    size_t alike;  /* of the rivals: both ways */
+    struct alike_link { /* those that carry as much both ways, */
+        size_t cause;   /* which carry_finding, */
+        double share;   /* and how much */
+    } *alike;
+    size_t nalike;
     bool traffic;  /* crowds tell of others' */
     bool *blamed;  /* [nlinks] what a host's own signs show */
     bool *told; /* [nlinks] a finding or untold */
@@ -308,12 +314,16 @@ static size_t cables_of (const struct rating *r, uint32_t link)
 /* The share of nominal that an arc carried in the baseline, at best; 0. */
 static void find_before (struct rating *r)
 {
+    r->first = xcalloc (2 * r->net->nlinks + 1, sizeof (*r->first));
     for (size_t i = 0; r->base && i < r->base->nrates; i++) {
         const struct baseline_rate *b = &r->base->rate[i];
         double share = fmin (b->bits / b->expected, SHARE_MOST);
 
         r->before[b->arc] = fmax (r->before[b->arc], share);
+        r->first[b->arc + 1]++;
     }
+    for (size_t x = 0; x < 2 * r->net->nlinks; x++)
+        r->first[x + 1] += r->first[x];
 }
 
 /* known: by ports of its kind; else the baseline knows better, however low. */
@@ -614,9 +624,52 @@ static bool is_quiet (const struct rating *r)
     return !r->traffic && meet;
 }
 
-/* How often a low switch link carried the same in the run before, if it was asked for as
- * much in both. Not this one, nor those that carry the same as it, which it may limit;
- * nor those that carried half, as beside any greedy flow.
+/* Whether others use an arc, which explains all that it lacks. */
+static bool is_others (const struct rating *r, uint32_t arc)
+{
+    return crowd_others (&r->crowd[arc], r->error)
+           && crowd_most (&r->crowd[arc], r->error) >= RATES_WARN;
+}
+
+/* What a link carried, and was asked for, in a run, as shares of its nominal rate, by
+ * which both directions are alike; 0: it was not measured.
+ */
+struct link_run {
+    double carried[2], asked[2];
+};
+
+/* This run, and those of the baseline, the newest first. Returns how many. */
+static size_t runs_of (const struct rating *r, uint32_t link, struct link_run *run)
+{
+    const struct carry_link *c = &r->carry->link[link];
+    const struct baseline_rate *rate = r->base ? r->base->rate : NULL;
+    double bits = r->net->link[link].rate * r->payload;
+    const size_t *first = &r->first[2 * link];
+    size_t at[2] = { first[0], first[1] }, n = 1;
+
+    run[0] = (struct link_run){
+        { c->carried[0] / bits, c->carried[1] / bits },
+        { fmin (c->asked[0], r->full_bits[2 * link]) / bits,
+          fmin (c->asked[1], r->full_bits[2 * link + 1]) / bits },
+    };
+    for (; n < RUNS_MAX && (at[0] < first[1] || at[1] < first[2]); n++) {
+        bool has[2] = { at[0] < first[1], at[1] < first[2] };
+
+        if (has[0] && has[1] && rate[at[0]].audit != rate[at[1]].audit)
+            has[rate[at[0]].audit > rate[at[1]].audit] = false;
+        run[n] = (struct link_run){ { 0 }, { 0 } };
+        for (int way = 0; way < 2; way++)
+            if (has[way]) {
+                run[n].carried[way] = rate[at[way]].bits / bits;
+                run[n].asked[way] = rate[at[way]++].expected / bits;
+            }
+    }
+    return n;
+}
+
+/* How often a switch link carried the same in the next run as in a direction that was
+ * low, and not more there, if it was asked for more. Not this link, nor those that
+ * carried the same as it, which it may limit.
  */
 static double stays_by_chance (const struct rating *r, uint32_t link,
                                double share)
@@ -624,103 +677,147 @@ static double stays_by_chance (const struct rating *r, uint32_t link,
     double same = 2 * r->error;
     size_t low = 0, stays = 0;
 
-    for (size_t i = 1; r->base && i < r->base->nrates; i++) {
-        const struct baseline_rate *b = &r->base->rate[i], *next = b - 1;
-        double full = r->full_bits[b->arc], had = next->bits / full;
+    for (uint32_t l = 0; l < r->net->nlinks; l++) {
+        struct link_run run[RUNS_MAX];
+        size_t n = l == link || r->net->link[l].kind != LINK_SWITCH
+                       ? 1
+                       : runs_of (r, l, run);
 
-        if (b->arc != next->arc || arc_link (b->arc) == link
-            || r->net->link[arc_link (b->arc)].kind != LINK_SWITCH
-            || fmin (b->expected, next->expected) < RATES_WARN * full
-            || next->bits >= RATES_WARN * next->expected
-            || had < .5 + same || fabs (had - share) < same)
-            continue;
-        low++;
-        stays += fabs (b->bits / full - had) < same;
+        for (size_t i = 0; i < 2 * (n - 1); i++) {
+            const struct link_run *next = &run[i / 2], *before = next + 1;
+            double had = before->carried[i % 2], has = next->carried[i % 2];
+
+            if (had >= RATES_WARN * before->asked[i % 2] || fabs (had - share) < same
+                || fmax (next->asked[0], next->asked[1]) <= had * (1 + same))
+                continue;
+            low++;
+            stays += fabs (has - had) < same
+                     || (has < had && fabs (next->carried[!(i % 2)] - had) < same);
+        }
     }
     return (.5 + (double)stays) / (1 + (double)low);
 }
 
-/* The newest runs, one after the other, in which an arc was low. */
+/* The newest runs, one after the other, in which a link carried less than it was asked
+ * for, in the better of these directions.
+ */
 struct low_runs {
     size_t runs, same; /* in which it carried the most of them */
     double share;      /* that is */
+    unsigned int now;  /* directions in which it carries that in this run */
+    bool alike; /* it did in both, and no crowd shows others where it does now */
 };
 
-static struct low_runs low_runs_of (const struct rating *r, uint32_t arc)
+static struct low_runs low_runs_of (const struct rating *r, uint32_t link,
+                                    unsigned int ways)
 {
-    const struct carry_link *c = &r->carry->link[arc_link (arc)];
-    double full = r->full_bits[arc], *share;
-    double expected = fmin (c->asked[arc % 2], full);
-    struct low_runs l = { 0, 0, 0 };
+    struct link_run run[RUNS_MAX];
+    size_t n = runs_of (r, link, run), end = 0;
+    double had[RUNS_MAX], asked[RUNS_MAX], best[2] = { 0, 0 }, same = 2 * r->error;
+    struct low_runs l = { 0, 0, 0, 0, false };
 
-    share = xarray (1 + (r->base ? r->base->nrates : 0), sizeof (*share));
-    l.share = share[l.runs++] = c->carried[arc % 2] / full;
-    for (size_t i = 0; r->base && i < r->base->nrates; i++) {
-        const struct baseline_rate *b = &r->base->rate[i];
+    for (; end < n; end++) {
+        const double *carried = run[end].carried;
 
-        if (b->arc != arc || b->expected < RATES_WARN * expected)
-            continue; /* too little was asked of it to tell */
-        if (b->bits >= SHARE_OWN * expected)
+        had[end] = asked[end] = 0;
+        for (int way = 0; way < 2; way++)
+            if (ways >> way & 1) {
+                had[end] = fmax (had[end], carried[way]);
+                asked[end] = fmax (asked[end], run[end].asked[way]);
+            }
+        /* it was free; or it had more, and nothing tells that it is low */
+        if (end > 0 && (had[end] >= SHARE_OWN * asked[0]
+                        || (had[end] > l.share * (1 + same)
+                            && asked[end] <= had[end] * (1 + same))))
             break;
-        l.share = fmax (l.share, share[l.runs++] = b->bits / full);
+        l.share = fmax (l.share, had[end]);
+        for (int way = 0; way < 2; way++)
+            best[way] = fmax (best[way], carried[way]);
     }
-    for (size_t i = 0; i < l.runs; i++)
-        l.same += share[i] > l.share * (1 - 2 * r->error);
-    free (share);
+    for (size_t i = 0; i < end; i++)
+        if (asked[i] > l.share * (1 + same)) {
+            l.runs++;
+            l.same += had[i] > l.share * (1 - same);
+        }
+    l.alike = fmin (best[0], best[1]) > l.share * (1 - same);
+    for (uint32_t way = 0; way < 2; way++)
+        if (run[0].carried[way] > l.share * (1 - same)) {
+            l.now |= 1u << way;
+            l.alike &= !is_others (r, 2 * link + way);
+        }
     return l;
 }
 
-/* The runs in which a link that is low alike both ways carried the same; 0: it is not. */
-static size_t same_runs_of (const struct rating *r, uint32_t link,
-                            double *share)
-{
-    struct low_runs there = low_runs_of (r, 2 * link);
-    struct low_runs back = low_runs_of (r, 2 * link + 1);
-
-    *share = there.share;
-    if (fabs (there.share - back.share) >= 2 * r->error)
-        return 0;
-    return there.same > back.same ? there.same : back.same;
-}
-
-/* Whether it was low in the newest runs of the baseline, too, one after the other:
- * others' traffic would hardly stay on one cable, if this is alone with that; or if it
- * carried the same at most in so many of them, and both ways, as chance does at less
- * than STAYS_CHANCE of the open links that are so both ways.
+/* Whether it carried the same at most in so many runs, and both ways, as chance does at
+ * less than STAYS_CHANCE of the open links that are so both ways: others' flows come and
+ * go, but over a slow link no run gets more. That it carried less in some runs, beside
+ * others, says nothing. If it carries less now, and another one that is open carried as
+ * much at most, that may have been the limit before.
  */
-static bool is_no_traffic (const struct rating *r, const struct low_link *low)
+static bool is_lasting (const struct rating *r, size_t cause,
+                        const struct low_link *low)
 {
-    double share;
-    size_t same = same_runs_of (r, low->link, &share);
+    struct low_runs l = low_runs_of (r, low->link, 3);
+    bool other = false;
 
-    if (low_runs_of (r, low->arc).runs > STAYS_MIN && is_quiet (r))
-        return true;
-    return same > 1
-           && (double)r->alike
-                      * pow (stays_by_chance (r, low->link, share),
-                             (double)same - 1)
+    for (size_t i = 0; i < r->nalike; i++)
+        other |= r->alike[i].cause != cause
+                 && fabs (r->alike[i].share - l.share) < 2 * r->error;
+    return l.alike && l.same > 1 && (!other || l.now & low->ways)
+           && (double)r->nalike
+                      * pow (stays_by_chance (r, low->link, l.share),
+                             (double)l.same - 1)
                   < STAYS_CHANCE;
 }
 
-static void count_rival (struct rating *r, const uint32_t *link, size_t n)
+/* Put those first of which that is true. Returns how many; all, if one is, but a host end
+ * explains the same.
+ */
+static size_t find_lasting (const struct rating *r, size_t cause,
+                            struct low_link *low, size_t n)
 {
-    double share;
+    size_t lasting = 0;
 
-    r->rivals++;
-    r->alike += same_runs_of (r, link[0], &share) > 0;
-    for (size_t i = 0; i < 2 * n; i++) {
-        uint32_t sw = r->net->link[link[i / 2]].end[i % 2];
+    for (size_t i = 0; i < n; i++) {
+        struct low_link it = low[i];
+
+        if (it.port || !is_lasting (r, cause, &it))
+            continue;
+        if (low[0].port)
+            return n;
+        low[i] = low[lasting];
+        low[lasting++] = it;
+    }
+    return lasting;
+}
+
+/* Whether it was low in the newest runs of the baseline, too, one after the other, and is
+ * alone with that: others' traffic would hardly stay on one cable.
+ */
+static bool is_alone (const struct rating *r, const struct low_link *low)
+{
+    return is_quiet (r)
+           && low_runs_of (r, low->link, 1u << low->arc % 2).runs > STAYS_MIN;
+}
+
+static void count_rival (struct rating *r, size_t cause,
+                         const struct low_link *low, size_t n, bool open)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct low_runs l = low_runs_of (r, low[i].link, 3);
+
+        if (low[i].port || !l.alike)
+            continue;
+        r->alike = xgrow (r->alike, r->nalike, sizeof (*r->alike));
+        r->alike[r->nalike++] = (struct alike_link){ cause, l.share };
+    }
+    r->rivals += open;
+    for (size_t i = 0; i < 2 * n && open; i++) {
+        uint32_t sw = r->net->link[low[i / 2].link].end[i % 2];
 
         if (sw != NETWORK_NONE && r->meet[sw] + 1 == r->rivals)
             r->meet[sw] = r->rivals;
     }
-}
-
-/* Whether others use an arc, which explains all that it lacks. */
-static bool is_others (const struct rating *r, uint32_t arc)
-{
-    return crowd_others (&r->crowd[arc], r->error)
-           && crowd_most (&r->crowd[arc], r->error) >= RATES_WARN;
 }
 
 /* What crowds tell of suspects: others use them, or one of them is slow. */
@@ -772,7 +869,7 @@ static enum verdict_status level_of (const struct rating *r,
     bool fails = true, counted = true;
 
     if (!are_host_ends (low, n))
-        return slow || is_no_traffic (r, low) ? VERDICT_WARN : VERDICT_UNKNOWN;
+        return slow || is_alone (r, low) ? VERDICT_WARN : VERDICT_UNKNOWN;
     for (size_t i = 0; i < n; i++) {
         fails &= low[i].fails;
         counted &= low[i].port->p && !isnan (low[i].port->p->others_bits);
@@ -923,12 +1020,12 @@ static int compare_low_links (const void *va, const void *vb)
 /* Judge what explains some flows; or only count, if it is a switch link that others'
  * traffic explains as well.
  */
-static void judge_low_links (struct rating *r, const struct carry_finding *c,
-                             bool count)
+static void judge_low_links (struct rating *r, size_t cause, bool count)
 {
+    const struct carry_finding *c = &r->carry->finding[cause];
     struct low_link *low = xarray (c->nlinks, sizeof (*low));
     uint32_t *link = xarray (c->nlinks, sizeof (*link));
-    size_t n = c->nlinks;
+    size_t n = c->nlinks, lasting = 0;
     enum crowd_says says;
     struct finding *f;
     enum verdict_status level;
@@ -946,23 +1043,26 @@ static void judge_low_links (struct rating *r, const struct carry_finding *c,
     says = ask_crowds (r, low, n);
     if (says == CROWD_SLOW && !low[0].port)
         n = 1;
+    else if (!count && !are_host_ends (low, n))
+        lasting = find_lasting (r, cause, low, n);
+    n = lasting > 0 ? lasting : n;
     for (size_t i = 0; i < n; i++)
         link[i] = low[i].link;
     for (size_t i = 0; i < n; i++)
         if (is_excused (r, &low[i]) || cables_of (r, low[i].link) > 1
-            || (says == CROWD_OTHERS && !count)) {
+            || (says == CROWD_OTHERS && !count && lasting == 0)) {
             if (!count)
                 note_untold (r, c);
             goto done;
         }
     f = find_same_cause (r, link, n);
     if (count) {
-        if (!f && !are_host_ends (low, n) && says == CROWD_NOTHING)
-            count_rival (r, link, n);
+        if (!f && !are_host_ends (low, n) && says != CROWD_SLOW)
+            count_rival (r, cause, low, n, says == CROWD_NOTHING);
         r->traffic |= says == CROWD_OTHERS;
         goto done;
     }
-    level = level_of (r, low, n, says == CROWD_SLOW, c->doubtful);
+    level = level_of (r, low, n, says == CROWD_SLOW || lasting > 0, c->doubtful);
     if (!f && level == VERDICT_UNKNOWN
         && (low[0].share >= RATES_FAIL || !is_quiet (r))) {
         note_untold (r, c);
@@ -1200,7 +1300,7 @@ static void judge_flows (struct rating *r)
     judge_switches (r);
     for (int count = 1; count >= 0; count--)
         for (size_t i = 0; i < r->carry->nfindings; i++)
-            judge_low_links (r, &r->carry->finding[i], count);
+            judge_low_links (r, i, count);
     find_lost (r);
     if (few > 0 && !(r->b->left & LEFT_UPLINKS))
         verdict_limit (r->v, VERDICT_OK,
@@ -1298,6 +1398,8 @@ int judge_rates (struct verdict *v, const struct pathset *ps,
     free (r.arc_bits);
     free (r.full_bits);
     free (r.before);
+    free (r.first);
+    free (r.alike);
     free (r.own);
     free (r.doubt);
     free (r.blamed);

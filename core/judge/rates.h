@@ -34,12 +34,19 @@
  *            the baseline, too. Counters that show lanes, speed or errors decide it,
  *            too (corroborate). Above 75 %, if crowds show others' traffic anywhere, or
  *            if another one is open, only a limit counts those that would be UNKNOWN,
- *            or low before; the list of rates has them. Still a WARN is what carried
- *            the same at most in so many runs, one after the other, and as much both
- *            ways, as chance does at less than .02 of the open links that are alike both
- *            ways: p^(runs - 1), where p is how often other low links carried the same in
- *            the run before, by the baseline. Open ones that all meet at one
- *            switch count as one
+ *            or low before; the list of rates has them. Open ones that all meet at one
+ *            switch count as one. Still a WARN is what lasts: what a slow link carried
+ *            at most, in any run, is what it can carry, and is the same both ways;
+ *            others' flows come and go, at times both ways. So of the newest runs, one
+ *            after the other, in which it carried less than it was asked for, those
+ *            count in which it carried as much as the most, in the better direction.
+ *            Chance does that with p^(runs - 1), where p is how often other low links
+ *            did in the next run; it must show at less than .02 of the open links that
+ *            are alike both ways. A run in which it carried less, beside others, counts
+ *            neither way: there are more ways to choose the runs then, but to be low in
+ *            those as well is a matter of chance, too. If it carries less now, another
+ *            one with the same most may have been the limit before: it is not named. If
+ *            a crowd shows others where it carries the most now, these explain it
  *
  * A switch is one finding, a WARN, and no link of it, if three quarters of its
  * links are low, none by others' traffic, at least three of them explain flows of
