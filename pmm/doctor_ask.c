@@ -43,7 +43,6 @@ struct step_output {
     bool *heard;            /* [task] */
     size_t n, answers, clocks;
     char verdict[PROGRAM_LINE]; /* of a check; "": none */
-    struct program_line line[PROGRAM_STREAMS];
     struct srun_words srun;
 };
 
@@ -168,14 +167,6 @@ static void read_about_line (void *arg, struct program_line *line)
         srun_hear (&out->srun, line->text);
 }
 
-static void read_srun_output (void *arg, enum program_stream from,
-                              const char *data, size_t len)
-{
-    struct step_output *out = arg;
-
-    program_lines (&out->line[from], data, len, read_about_line, out);
-}
-
 /* srun, for a job that begins at once or not at all. */
 static struct program_words build_srun_args (const struct doctor *d, size_t n)
 {
@@ -205,7 +196,7 @@ static bool run_doctor_srun (struct doctor *d, struct program_words *args,
     struct program_words env = { 0 };
     struct program program = {
         .deadline_ms = clock_ms () + timeout_ms,
-        .take = read_srun_output, .arg = out,
+        .take = { read_about_line, read_about_line }, .arg = out,
     };
     enum program_end end;
 
@@ -213,8 +204,6 @@ static bool run_doctor_srun (struct doctor *d, struct program_words *args,
     program.argv = xcheck (program_words_end (args));
     program.env = xcheck (program_words_end (&env));
     end = program_run (&program, status);
-    for (int i = 0; i < PROGRAM_STREAMS; i++)
-        read_srun_output (out, i, "\n", 1);
     program_free ((char **)program.argv);
     program_free ((char **)program.env);
     if (end == PROGRAM_ENDED)

@@ -69,7 +69,6 @@ static char **environment (const struct passwd *pw, int64_t job,
 struct job_check {
     const struct passwd *owner; /* who it is to be; NULL: it is us */
     char **argv, **env;
-    struct program_line line[PROGRAM_STREAMS];
     enum verdict_status status;
 };
 
@@ -127,15 +126,6 @@ static void take_err (void *arg, struct program_line *line)
     fprintf (stderr, "%s\n", text_clean (line->text));
 }
 
-static void read_task_output (void *arg, enum program_stream from,
-                              const char *data, size_t len)
-{
-    struct job_check *x = arg;
-
-    program_lines (&x->line[from], data, len,
-                   from == PROGRAM_OUT ? read_task_line : take_err, x);
-}
-
 /* Run it as the owner, or as ourselves if that is NULL. Return the exit status
  * of what the tasks tell.
  */
@@ -148,7 +138,7 @@ static int run_job_check (const struct passwd *owner, char **argv, char **env)
     };
     const struct program program = {
         .run = exec_job_srun, .deadline_ms = INT64_MAX, .stop = &stopped,
-        .take = read_task_output, .arg = &x,
+        .take = { read_task_line, take_err }, .arg = &x,
     };
     int status;
 

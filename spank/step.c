@@ -190,7 +190,6 @@ struct run {
     bool measured;       /* samples came before the result */
     bool said;           /* a result without samples: it has the reason */
     bool nothing;        /* ... which is that there is nothing to measure */
-    struct program_line line[PROGRAM_STREAMS];
     int lines;           /* forwarded */
     char last[PROGRAM_LINE]; /* the last of these: many nodes may print the
                             same line */
@@ -241,15 +240,6 @@ static void read_step_message (void *arg, struct program_line *line)
         if (++run->lines == LINES_MAX)
             dprintf (STDERR_FILENO, "pmm: (more is left out)\n");
     }
-}
-
-static void read_step_output (void *arg, enum program_stream from,
-                              const char *data, size_t len)
-{
-    struct run *run = arg;
-
-    program_lines (&run->line[from], data, len,
-                   from == PROGRAM_OUT ? take_result : read_step_message, run);
 }
 
 static bool has_result (void *arg)
@@ -307,7 +297,8 @@ static enum program_end run_step_once (const struct job *job, const char *mpi,
     char nonce[STEP_NONCE];
     struct run run = { .nonce = nonce, .o = o };
     struct program program = { .deadline_ms = deadline, .mask = &wait_mask,
-                               .stop = &stopped, .take = read_step_output,
+                               .stop = &stopped,
+                               .take = { take_result, read_step_message },
                                .done = has_result, .arg = &run };
     char **argv = NULL;
     char **envp = NULL;

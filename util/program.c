@@ -52,6 +52,13 @@ static void close_fd (int *fd)
  * The process
  */
 
+struct output {
+    int fd; /* -1: it has ended */
+    void (*take) (void *arg, struct program_line *line);
+    void *arg;
+    struct program_line line; /* as far as it has come */
+};
+
 struct launch {
     const struct program *program;
     pid_t parent;
@@ -200,10 +207,11 @@ static int open_input (const char *text)
     return fd < 0 ? -1 : move_up (fd);
 }
 
-/* Start the program; its output is read at from[]. Return its process id, or
+/* Start the program; its output is read at out[].fd. Return its process id, or
  * -1.
  */
-static pid_t launch (const struct program *program, int from[PROGRAM_STREAMS])
+static pid_t launch (const struct program *program,
+                     struct output out[PROGRAM_STREAMS])
 {
     struct launch l = { program, getpid (), -1, { -1, -1 } };
     pid_t pid = -1;
@@ -211,8 +219,8 @@ static pid_t launch (const struct program *program, int from[PROGRAM_STREAMS])
     sigset_t all, mask;
 
     if ((l.in = open_input (program->input)) >= 0
-        && open_pipe (&from[PROGRAM_OUT], &l.to[PROGRAM_OUT]) == 0
-        && open_pipe (&from[PROGRAM_ERR], &l.to[PROGRAM_ERR]) == 0) {
+        && open_pipe (&out[PROGRAM_OUT].fd, &l.to[PROGRAM_OUT]) == 0
+        && open_pipe (&out[PROGRAM_ERR].fd, &l.to[PROGRAM_ERR]) == 0) {
         sigfillset (&all);
         pthread_sigmask (SIG_SETMASK, &all, &mask);
         if ((pid = fork ()) == 0)
@@ -244,43 +252,43 @@ static bool has_ended (pid_t pid)
  * Its output
  */
 
+static void end_line (struct output *out)
+{
+    out->line.text[out->line.len] = '\0';
+    if (out->take)
+        out->take (out->arg, &out->line);
+    out->line.len = 0;
+    out->line.cut = false;
+}
+
+static void split_lines (struct output *out, const char *data, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (data[i] == '\n')
+            end_line (out);
+        else if (out->line.len < sizeof (out->line.text) - 1)
+            out->line.text[out->line.len++] = data[i];
+        else
+            out->line.cut = true;
+}
+
 /* Pass on the data that is available, standard error first: srun tells there
  * whose output comes.
  */
-static void read_streams (const struct program *program,
-                          int fd[PROGRAM_STREAMS])
+static void read_streams (struct output out[PROGRAM_STREAMS])
 {
     for (int from = PROGRAM_STREAMS; from-- > 0;)
-        for (int i = 0; i < PIPE_READS && fd[from] >= 0; i++) {
+        for (int i = 0; i < PIPE_READS && out[from].fd >= 0; i++) {
             char buf[READ_BYTES];
-            ssize_t n = read (fd[from], buf, sizeof (buf));
+            ssize_t n = read (out[from].fd, buf, sizeof (buf));
 
             if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 break;
             if (n <= 0)
-                close_fd (&fd[from]);
-            else if (program->take)
-                program->take (program->arg, (enum program_stream)from, buf,
-                               (size_t)n);
+                close_fd (&out[from].fd);
+            else
+                split_lines (&out[from], buf, (size_t)n);
         }
-}
-
-void program_lines (struct program_line *line, const char *data, size_t len,
-                    void (*take) (void *arg, struct program_line *line),
-                    void *arg)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (data[i] == '\n') {
-            line->text[line->len] = '\0';
-            take (arg, line);
-            line->len = 0;
-            line->cut = false;
-        }
-        else if (line->len < sizeof (line->text) - 1)
-            line->text[line->len++] = data[i];
-        else
-            line->cut = true;
-    }
 }
 
 /*
@@ -289,7 +297,7 @@ void program_lines (struct program_line *line, const char *data, size_t len,
 
 /* Watch the process until it ends, or end it. Return how it ended. */
 static enum program_end watch_process (const struct program *program, pid_t pid,
-                                       int fd[PROGRAM_STREAMS])
+                                       struct output out[PROGRAM_STREAMS])
 {
     const struct {
         int sig;
@@ -307,8 +315,8 @@ static enum program_end watch_process (const struct program *program, pid_t pid,
 
     while (!has_ended (pid)) {
         struct pollfd fds[] = {
-            { .fd = fd[PROGRAM_OUT], .events = POLLIN },
-            { .fd = fd[PROGRAM_ERR], .events = POLLIN },
+            { .fd = out[PROGRAM_OUT].fd, .events = POLLIN },
+            { .fd = out[PROGRAM_ERR].fd, .events = POLLIN },
         };
         struct timespec t = { 0, TICK_MS * 1000000 };
         int64_t now = clock_ms ();
@@ -332,9 +340,14 @@ static enum program_end watch_process (const struct program *program, pid_t pid,
             deadline = now + blow[blows++].grace_ms;
         }
         ppoll (fds, PROGRAM_STREAMS, &t, program->mask);
-        read_streams (program, fd);
+        read_streams (out);
     }
-    read_streams (program, fd);
+    read_streams (out);
+    for (int i = 0; i < PROGRAM_STREAMS; i++)
+        if (out[i].line.len > 0) {
+            out[i].line.cut = true;
+            end_line (&out[i]);
+        }
     if (blows > 0) {
         /* give srun's child some time to end the step */
         poll (NULL, 0, KILL_GRACE_MS);
@@ -345,17 +358,21 @@ static enum program_end watch_process (const struct program *program, pid_t pid,
 
 enum program_end program_run (const struct program *program, int *status)
 {
-    int fd[PROGRAM_STREAMS] = { -1, -1 };
+    struct output out[PROGRAM_STREAMS];
     enum program_end end = PROGRAM_NONE;
-    pid_t pid = launch (program, fd);
+    pid_t pid;
 
+    for (int i = 0; i < PROGRAM_STREAMS; i++)
+        out[i] = (struct output){ -1, program->take[i], program->arg,
+                                  .line.len = 0 };
+    pid = launch (program, out);
     *status = 0;
     if (pid > 0) {
-        end = watch_process (program, pid, fd);
+        end = watch_process (program, pid, out);
         while (waitpid (pid, status, WNOHANG) < 0 && errno == EINTR)
             ;
     }
-    close_fd (&fd[PROGRAM_OUT]);
-    close_fd (&fd[PROGRAM_ERR]);
+    close_fd (&out[PROGRAM_OUT].fd);
+    close_fd (&out[PROGRAM_ERR].fd);
     return end;
 }

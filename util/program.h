@@ -29,6 +29,12 @@ enum program_end {
     PROGRAM_STOPPED,
 };
 
+struct program_line {
+    char text[PROGRAM_LINE]; /* without its newline */
+    size_t len;
+    bool cut;                /* to PROGRAM_LINE, or by the end of the output */
+};
+
 struct program {
     void (*run) (void *arg); /* a function that ends its process, in place of a
                                 program; NULL: */
@@ -39,11 +45,8 @@ struct program {
     const sigset_t *mask; /* while waiting for it; NULL: the thread's */
     const volatile sig_atomic_t *stop; /* not 0: end it; NULL: never */
 
-    /* Gets the output as it comes, at most one pipe's content at a time; NULL:
-     * the output is dropped.
-     */
-    void (*take) (void *arg, enum program_stream from, const char *data,
-                  size_t len);
+    /* Gets each line of the output, which it may change; NULL: it is dropped. */
+    void (*take[PROGRAM_STREAMS]) (void *arg, struct program_line *line);
     /* Whether everything wanted has come: then the program gets some seconds to
      * end; NULL: no such limit.
      */
@@ -79,17 +82,5 @@ void program_close_from (unsigned int first);
 
 /* Reset all signals to default and unblock them; safe in a child after fork. */
 void program_reset_signals (void);
-
-/* Split output that comes in pieces into lines: each is passed on without its
- * newline, cut to PROGRAM_LINE.
- */
-struct program_line {
-    char text[PROGRAM_LINE];
-    size_t len;
-    bool cut;
-};
-void program_lines (struct program_line *line, const char *data, size_t len,
-                    void (*take) (void *arg, struct program_line *line),
-                    void *arg);
 
 #endif /* UTIL_PROGRAM_H */

@@ -198,7 +198,6 @@ struct job_ear {
     struct job_said *said;
     struct job_record record[RECORDS];
     struct job_member *member;  /* [task] */
-    struct program_line line[PROGRAM_STREAMS];
     struct srun_words srun;
     char last[PROGRAM_LINE]; /* last message of pmm-probe, for people */
 };
@@ -359,16 +358,6 @@ static void read_record_line (void *arg, struct program_line *line)
     r->done = result;
 }
 
-static void read_job_output (void *arg, enum program_stream from,
-                             const char *data, size_t len)
-{
-    struct job_ear *ear = arg;
-
-    program_lines (&ear->line[from], data, len,
-                   from == PROGRAM_OUT ? read_record_line : read_step_stderr,
-                   ear);
-}
-
 /* Stop at the leader's result, or if its record is too long. Another task that
  * has a result may have been early: the leader's is waited for as long as it may
  * come.
@@ -494,7 +483,7 @@ static int run_job_once (const struct audit_job *job, const char *mpi,
         .argv = argv, .env = env,
         .deadline_ms
         = clock_ms () + job->audit->site->audit_timeout_ms + IMMEDIATE_S * 1000,
-        .stop = job->audit->stop, .take = read_job_output,
+        .stop = job->audit->stop, .take = { read_record_line, read_step_stderr },
         .done = is_result_complete, .arg = &ear,
     };
     enum program_end end;

@@ -552,7 +552,6 @@ struct telling {
     int64_t id;
     char *path, *event, *words;
     char *json;
-    struct program_line line;
     char printed[PROGRAM_LINE];
 };
 
@@ -562,15 +561,6 @@ static void keep_last_line (void *arg, struct program_line *line)
 
     if (line->len > 0)
         strcpy (t->printed, line->text);
-}
-
-static void take_output (void *arg, enum program_stream from, const char *data,
-                         size_t len)
-{
-    struct telling *t = arg;
-
-    (void)from;
-    program_lines (&t->line, data, len, keep_last_line, t);
 }
 
 /* Write the record "ID", or "ID how it ended", which is at most WORDS long. */
@@ -590,7 +580,7 @@ static void run_program (struct telling *t, char how[WORDS])
     struct program_words env = { 0 };
     struct program program = {
         .argv = argv, .input = t->json, .deadline_ms = clock_ms () + PROGRAM_MS,
-        .take = take_output, .arg = t,
+        .take = { keep_last_line, keep_last_line }, .arg = t,
     };
     int status;
 
@@ -612,7 +602,6 @@ static void run_program (struct telling *t, char how[WORDS])
     default:
         snprintf (how, WORDS, "it did not end in %d s", PROGRAM_MS / 1000);
     }
-    take_output (t, PROGRAM_ERR, "\n", 1);
     if (*t->printed)
         snprintf (how + strlen (how), WORDS - strlen (how), ": %.500s",
                   text_clean (t->printed));

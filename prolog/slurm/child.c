@@ -33,8 +33,7 @@ struct call {
         int rc;
         struct error err;
     } *end;
-    struct program_line line;    /* the one that is being printed, */
-    char printed[PROGRAM_LINE];  /* ... and the last one, if not blank */
+    char printed[PROGRAM_LINE];  /* the last line that is not blank */
 };
 
 enum { ALIGN = alignof (max_align_t) };
@@ -103,15 +102,6 @@ static void take_line (void *arg, struct program_line *line)
         strcpy (call->printed, line->text);
 }
 
-static void read_child_output (void *arg, enum program_stream from,
-                               const char *data, size_t len)
-{
-    struct call *call = arg;
-
-    (void)from;
-    program_lines (&call->line, data, len, take_line, call);
-}
-
 /* Whether a child that has ended has answered; else -1 with err. */
 static int check_call_end (const struct call *call, int status,
                            struct error *err)
@@ -133,7 +123,7 @@ void *child_call (child_f fn, const void *arg, size_t size, int timeout_ms,
     struct call call = { .fn = fn, .arg = arg, .size = size };
     const struct program program = {
         .run = run_child_call, .deadline_ms = clock_ms () + timeout_ms,
-        .take = read_child_output, .arg = &call,
+        .take = { take_line, take_line }, .arg = &call,
     };
     enum program_end end;
     int status, rc;
@@ -147,7 +137,6 @@ void *child_call (child_f fn, const void *arg, size_t size, int timeout_ms,
     call.end = (struct call_end *)(call.answer + CHILD_OUT_MAX) - 1;
     call.end->err.fault = ERROR_WORLD;
     end = program_run (&program, &status);
-    read_child_output (&call, PROGRAM_ERR, "\n", 1);
     if (end == PROGRAM_NONE)
         rc = error_errno (err, "cannot start a process");
     else if (end == PROGRAM_ENDED)
