@@ -2,7 +2,6 @@
 /* pmm rates: what switches and the hosts' halves can carry at most. */
 #include "config.h"
 
-#include <stdlib.h>
 
 #include "core/rate/across.h"
 #include "pmm/verb.h"

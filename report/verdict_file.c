@@ -6,7 +6,6 @@
 #include "config.h"
 #include "report/report.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>

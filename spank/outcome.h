@@ -14,7 +14,6 @@
 #define SPANK_OUTCOME_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 

@@ -2,7 +2,6 @@
 /* pmm fabric accept: findings of pmm fabric check that are to be notes. */
 #include "config.h"
 
-#include <stdlib.h>
 #include <time.h>
 
 #include "ibquery/lines.h"

@@ -2,7 +2,6 @@
 /* pmm fabric cabling: which plug belongs where, for a technician. */
 #include "config.h"
 
-#include <stdlib.h>
 
 #include "ibquery/compare/cabling.h"
 #include "pmm/verb.h"

@@ -2,7 +2,6 @@
 /* pmm fabric check: cables that are wrong according to their ports. */
 #include "config.h"
 
-#include <stdlib.h>
 
 #include "ibquery/links/accepted.h"
 #include "ibquery/links/check.h"

@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -2,7 +2,6 @@
 /* pmm fabric import and export: the file formats of other programs. */
 #include "config.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "ibquery/export/formats.h"

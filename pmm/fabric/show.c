@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "ibquery/spread.h"

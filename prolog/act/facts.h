@@ -30,7 +30,6 @@
 #ifndef PROLOG_FACTS_H
 #define PROLOG_FACTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

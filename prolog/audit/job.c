@@ -9,7 +9,6 @@
 #include "config.h"
 #include "prolog/audit/parts.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,6 @@
 #define PROLOG_HOOK_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "core/judge/verdict.h"
 #include "ibquery/live.h"

@@ -10,7 +10,6 @@
  */
 #include "config.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "prolog/node/hook.h"

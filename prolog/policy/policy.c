@@ -8,10 +8,8 @@
 #include "config.h"
 #include "prolog/policy/policy.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -122,7 +122,6 @@
 #include "core/judge/judge.h"
 #include "core/judge/verdict.h"
 #include "prolog/ledger/ledger.h"
-#include "util/error.h"
 #include "util/site.h"
 
 enum {

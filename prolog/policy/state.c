@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/alloc.h"
 #include "util/sort.h"
 #include "util/text.h"
 

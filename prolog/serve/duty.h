@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "ibquery/fabric.h"
 #include "ibquery/nodemap.h"

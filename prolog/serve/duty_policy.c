@@ -5,11 +5,8 @@
 #include "config.h"
 #include "prolog/serve/duty.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "prolog/act/act.h"
 #include "prolog/audit/partners.h"

@@ -15,13 +15,10 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "prolog/node/cache.h"
 #include "report/words.h"
-#include "util/alloc.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/text.h"

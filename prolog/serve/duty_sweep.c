@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "prolog/serve/sweep.h"
 #include "util/alloc.h"

@@ -13,12 +13,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ibquery/nodemap.h"
 #include "ibquery/snapshot.h"
 #include "prolog/serve/duty.h"
-#include "util/alloc.h"
 #include "util/clock.h"
 #include "util/text.h"
 #include "util/user.h"
