@@ -172,17 +172,12 @@ static struct program_words build_srun_args (const struct doctor *d, size_t n)
 {
     struct program_words a = { 0 };
 
-    program_add (&a, "%s", d->site.srun);
-    program_add (&a, "--job-name=pmm-doctor");
+    program_add_all (&a, d->site.srun, "--job-name=pmm-doctor", "--time=2",
+                     "--ntasks-per-node=1", "--chdir=/", "--input=none",
+                     "--export=NONE", "--propagate=NONE");
     program_add (&a, "--immediate=%d", IMMEDIATE_S);
-    program_add (&a, "--time=2");
     program_add (&a, "--nodes=%zu", n);
     program_add (&a, "--ntasks=%zu", n);
-    program_add (&a, "--ntasks-per-node=1");
-    program_add (&a, "--chdir=/");
-    program_add (&a, "--input=none");
-    program_add (&a, "--export=NONE");
-    program_add (&a, "--propagate=NONE");
     if (d->partition)
         program_add (&a, "--partition=%s", d->partition);
     return a;
@@ -311,15 +306,10 @@ enum doctor_level doctor_ask_nodes (struct doctor *d)
     a = build_srun_args (d, out.n);
     program_add (&a, "--nodelist=%s", list);
     program_add (&a, "--mpi=%s", d->mpi);
-    program_add (&a, "--verbose");
-    program_add (&a, "--label");
-    program_add (&a, "--cpu-bind=none");
-    program_add (&a, "--kill-on-bad-exit=0");
-    program_add (&a, "%s", d->site.probe);
-    if (d->path) {
-        program_add (&a, "--conf");
-        program_add (&a, "%s", d->path);
-    }
+    program_add_all (&a, "--verbose", "--label", "--cpu-bind=none",
+                     "--kill-on-bad-exit=0", d->site.probe);
+    if (d->path)
+        program_add_all (&a, "--conf", d->path);
     program_add (&a, "--about");
     level = run_doctor_srun (d, &a, &out, ASK_MS, &status)
                 ? sum_up (d, &out) : say_error (d, DOCTOR_FAIL);
@@ -383,8 +373,7 @@ enum doctor_level doctor_try (struct doctor *d)
         return say_unknown (d, "not tried: %s", d->idle_error.text);
     a = build_srun_args (d, 2);
     program_add (&a, "--nodelist=%s,%s", d->idle.name[0], d->idle.name[1]);
-    program_add (&a, "--pmm-check=report");
-    program_add (&a, "/bin/true");
+    program_add_all (&a, "--pmm-check=report", "/bin/true");
     if (!run_doctor_srun (d, &a, &out, d->site.timeout_ms + TRY_SLACK_MS,
                           &status))
         return say_error (d, DOCTOR_FAIL);

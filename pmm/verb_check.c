@@ -38,10 +38,6 @@ static const struct opt options[] = {
     { 0 },
 };
 
-/* The task; the plugin measures before it. */
-#define SHELL "/bin/sh"
-#define TELL "echo \"$PMM_CHECK\""
-
 /* job 0: none. With a job, the plugin checks before srun makes its step, which
  * a check that is interrupted would leave in the job.
  */
@@ -147,13 +143,11 @@ static int run_job_check (const struct passwd *owner, char **argv, char **env)
     return exit_status (x.status);
 }
 
-/* The option of the plugin, and the task. */
+/* The option of the plugin, and the task, before which the plugin measures. */
 static void add_task (struct program_words *args, const char *check)
 {
     program_add (args, "--pmm-check=%s%s", check, rates ? ",rates" : "");
-    program_add (args, SHELL);
-    program_add (args, "-c");
-    program_add (args, TELL);
+    program_add_all (args, "/bin/sh", "-c", "echo \"$PMM_CHECK\"");
 }
 
 /* --- a job ---------------------------------------------------------------- */
@@ -190,12 +184,6 @@ static struct controller_job *job_to_check (const char *word)
 
 static int measure_job (const struct site *site, const char *word)
 {
-    static const char *const fixed[] = {
-        "--overlap",    "--ntasks-per-node=1", "--mem=0",
-        "--gres=none",  "--mpi=none",          "--propagate=NONE",
-        "--input=none", "--chdir=/",           "--job-name=pmm-check",
-        "--quiet",
-    };
     const struct controller_job *job = job_to_check (word);
     const struct passwd *pw = getpwuid (job->uid);
     struct program_words args = { 0 };
@@ -208,7 +196,10 @@ static int measure_job (const struct site *site, const char *word)
     program_add (&args, "--jobid=%u", job->id);
     program_add (&args, "--nodes=%u", job->count);
     program_add (&args, "--ntasks=%u", job->count);
-    program_add_all (&args, fixed, sizeof (fixed) / sizeof (fixed[0]));
+    program_add_all (&args, "--overlap", "--ntasks-per-node=1", "--mem=0",
+                     "--gres=none", "--mpi=none", "--propagate=NONE",
+                     "--input=none", "--chdir=/", "--job-name=pmm-check",
+                     "--quiet");
     add_task (&args, "again");
     argv = xcheck (program_words_end (&args));
     env = environment (pw, job->id, NULL, 0);
@@ -222,12 +213,6 @@ static int measure_job (const struct site *site, const char *word)
 
 static int measure_nodes (const struct site *site, const char *list)
 {
-    static const char *const fixed[] = {
-        "--exclusive",         "--mem=0",
-        "--ntasks-per-node=1", "--mpi=none",
-        "--propagate=NONE",    "--input=none",
-        "--chdir=/",           "--job-name=pmm-check",
-    };
     static const char *const taken[] = { "SLURM_PARTITION", "SLURM_ACCOUNT",
                                          "SLURM_QOS", "SLURM_RESERVATION" };
     const struct passwd *pw = getpwuid (geteuid ());
@@ -242,7 +227,9 @@ static int measure_nodes (const struct site *site, const char *list)
     program_add (&args, "--nodes=%zu", nodes.count);
     program_add (&args, "--ntasks=%zu", nodes.count);
     program_add (&args, "--time=%d", site->timeout_ms / 60000 + 2); /* min */
-    program_add_all (&args, fixed, sizeof (fixed) / sizeof (fixed[0]));
+    program_add_all (&args, "--exclusive", "--mem=0", "--ntasks-per-node=1",
+                     "--mpi=none", "--propagate=NONE", "--input=none",
+                     "--chdir=/", "--job-name=pmm-check");
     add_task (&args, "report");
     verb_say (
         "this is a job of yours, which waits until %s free and holds %s for "

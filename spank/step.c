@@ -121,8 +121,7 @@ char **step_environment (const struct job *job)
     struct program_words s = { 0 };
     char value[2048];
 
-    program_add (&s, "PATH=/usr/local/bin:/usr/bin:/bin");
-    program_add (&s, "LC_ALL=C");
+    program_add_all (&s, "PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C");
     for (size_t i = 0; i < sizeof (taken) / sizeof (taken[0]); i++)
         if (job_getenv (job, taken[i], value, sizeof (value)) == 0)
             program_add (&s, "%s=%s", taken[i], value);
@@ -135,12 +134,6 @@ char **step_environment (const struct job *job)
 char **step_arguments (const struct job *job, const char *mpi,
                        const char *nonce, int left_ms)
 {
-    static const char *const fixed[] = {
-        "--overlap",        "--ntasks-per-node=1",  "--mem=0",
-        "--gres=none",      "--cpu-bind=none",      "--propagate=NONE",
-        "--input=none",     "--chdir=/",            "--kill-on-bad-exit=1",
-        "--job-name=pmm-check", "--quiet",
-    };
     const struct settings *set = &job->settings;
     struct program_words s = { 0 };
     char cwd[PATH_MAX];
@@ -150,22 +143,18 @@ char **step_arguments (const struct job *job, const char *mpi,
     program_add (&s, "--nodes=%" PRIu32, job->nodes);
     program_add (&s, "--ntasks=%" PRIu32, job->nodes);
     program_add (&s, "--mpi=%s", mpi);
-    program_add_all (&s, fixed, sizeof (fixed) / sizeof (fixed[0]));
-    program_add (&s, "%s", set->site.probe);
-    for (int i = 0; i < set->words; i++) {
-        if (!strncasecmp (set->word[i], "conf=", 5)) {
-            program_add (&s, "--conf");
-            program_add (&s, "%s", set->word[i] + 5);
-        }
-        else {
-            program_add (&s, "--set");
-            program_add (&s, "%s", set->word[i]);
-        }
-    }
+    program_add_all (&s, "--overlap", "--ntasks-per-node=1", "--mem=0",
+                     "--gres=none", "--cpu-bind=none", "--propagate=NONE",
+                     "--input=none", "--chdir=/", "--kill-on-bad-exit=1",
+                     "--job-name=pmm-check", "--quiet", set->site.probe);
+    for (int i = 0; i < set->words; i++)
+        if (!strncasecmp (set->word[i], "conf=", 5))
+            program_add_all (&s, "--conf", set->word[i] + 5);
+        else
+            program_add_all (&s, "--set", set->word[i]);
     program_add (&s, "--timeout");
     program_add (&s, "%.1f", site_probe_timeout_ms (left_ms) / 1e3);
-    program_add (&s, "--nonce");
-    program_add (&s, "%s", nonce);
+    program_add_all (&s, "--nonce", nonce);
     if (set->check.rates)
         program_add (&s, "--rates=all");
     if (job->terminal)

@@ -109,11 +109,10 @@ void program_add (struct program_words *w, const char *fmt, ...)
     w->failed |= len < 0;
 }
 
-void program_add_all (struct program_words *w, const char *const *word,
-                      size_t n)
+void program_add_list (struct program_words *w, const char *const *word)
 {
-    for (size_t i = 0; i < n; i++)
-        program_add (w, "%s", word[i]);
+    while (*word)
+        program_add (w, "%s", *word++);
 }
 
 char **program_words_end (struct program_words *w)

@@ -68,8 +68,9 @@ struct program_words {
 };
 __attribute__ ((format (printf, 2, 3))) void
 program_add (struct program_words *words, const char *fmt, ...);
-void program_add_all (struct program_words *words, const char *const *word,
-                      size_t n);
+void program_add_list (struct program_words *words, const char *const *word);
+#define program_add_all(words, ...) \
+    program_add_list (words, (const char *const[]){ __VA_ARGS__, NULL })
 
 /* The complete array, which the caller frees with program_free; NULL with errno
  * ENOMEM.

@@ -48,8 +48,6 @@ char **job_environment (const struct site *site)
 static void add_job_args (struct program_words *a, const struct audit_job *job,
                           const char *list, size_t n)
 {
-    static const char *const fixed[]
-        = { "--exclusive", "--mem=0", "--gres=none" };
     const struct site *site = job->audit->site;
 
     program_add (a, "--job-name=%s", job->name);
@@ -59,7 +57,7 @@ static void add_job_args (struct program_words *a, const struct audit_job *job,
     program_add (a, "--immediate=%d", IMMEDIATE_S);
     /* minutes: the last resort */
     program_add (a, "--time=%d", site->audit_timeout_ms / 60000 + 2);
-    program_add_all (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
+    program_add_all (a, "--exclusive", "--mem=0", "--gres=none");
 }
 
 /* A step that includes drained nodes. A job of salloc, from the same directory
@@ -90,17 +88,12 @@ static void add_with_drained (struct program_words *a,
 
     if (job->npartners > 0) {
         program_add (a, "%.*ssalloc", (int)(name ? name + 1 - srun : 0), srun);
-        program_add (a, "--quiet");
-        program_add (a, "--kill-command=KILL");
-        program_add (a, "--no-bell");
+        program_add_all (a, "--quiet", "--kill-command=KILL", "--no-bell");
         add_job_args (a, job, job->partners, job->npartners);
-        program_add (a, "/usr/bin/env");
-        program_add (a, "-i");
-        for (; *env; env++)
-            program_add (a, "%s", *env);
+        program_add_all (a, "/usr/bin/env", "-i");
+        program_add_list (a, (const char *const *)env);
     }
-    program_add (a, "%s", srun);
-    program_add (a, "--no-allocate");
+    program_add_all (a, srun, "--no-allocate");
     program_add (a, "--nodelist=%s", job->nodes);
     program_add (a, "--nodes=%zu", job->n);
 }
@@ -108,11 +101,6 @@ static void add_with_drained (struct program_words *a,
 char **job_arguments (const struct audit_job *job, const char *mpi,
                       char *const *env)
 {
-    static const char *const fixed[] = {
-        "--ntasks-per-node=1", "--cpu-bind=none", "--propagate=NONE",
-        "--export=NONE",       "--input=none",    "--chdir=/",
-        "--kill-on-bad-exit=1",
-    };
     const struct site *site = job->audit->site;
     struct program_words a = { 0 };
 
@@ -126,20 +114,16 @@ char **job_arguments (const struct audit_job *job, const char *mpi,
     program_add (&a, "--verbose"); /* shows the node of each task, */
     program_add (&a, "--label");   /* ... and the task of each line */
     program_add (&a, "--mpi=%s", mpi);
-    program_add_all (&a, fixed, sizeof (fixed) / sizeof (fixed[0]));
-    program_add (&a, "%s", site->probe);
-    if (job->audit->conf) {
-        program_add (&a, "--conf");
-        program_add (&a, "%s", job->audit->conf);
-    }
+    program_add_all (&a, "--ntasks-per-node=1", "--cpu-bind=none",
+                     "--propagate=NONE", "--export=NONE", "--input=none",
+                     "--chdir=/", "--kill-on-bad-exit=1", site->probe);
+    if (job->audit->conf)
+        program_add_all (&a, "--conf", job->audit->conf);
     program_add (&a, "--timeout");
     program_add (&a, "%.1f",
                  site_probe_timeout_ms (site->audit_timeout_ms) / 1e3);
-    program_add (&a, "--nonce");
-    program_add (&a, "%s", job->nonce);
-    program_add (&a, "--leader");
-    program_add (&a, "%s", job->leader);
-    program_add (&a, "--audit");
+    program_add_all (&a, "--nonce", job->nonce, "--leader", job->leader,
+                     "--audit");
     if (job->rates)
         program_add (&a, "--rates=%s", job->rates);
     if (terminal_shows ())
