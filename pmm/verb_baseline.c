@@ -416,7 +416,7 @@ static int compare_baselines (struct inputs *in)
     for (size_t i = 0; i < both; i++)
         if (changed (&c[i]))
             c[n++] = c[i];
-    qsort (c, n, sizeof (*c), compare_drifts);
+    sort_array (c, n, compare_drifts);
     fp = inputs_output (in);
     if (in->json) {
         json_t *list = json_array ();

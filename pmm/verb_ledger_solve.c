@@ -216,7 +216,7 @@ static void trends_print (const struct trends *t, FILE *fp)
     for (size_t i = 0; i < s->nlinks; i++)
         if (!isnan (s->link[i].latency_ns))
             c[n++] = change_of (t, i);
-    qsort (c, n, sizeof (*c), compare_link_changes);
+    sort_array (c, n, compare_link_changes);
     fprintf (fp, "determined: %zu of %s, %s of others, by %s\n", n,
              COUNTED (s->nlinks, "link"),
              COUNTED (s->ngroups + s->unlisted, "group"),

@@ -201,7 +201,7 @@ static size_t count_days (const struct history_record *begin,
 
     for (size_t i = 0; i < n; i++)
         day[i] = (uint64_t)(begin[i].time / DAY_S);
-    qsort (day, n, sizeof (*day), compare_u64);
+    sort_array (day, n, compare_u64);
     for (size_t i = 0; i < n; i++)
         days += i == 0 || day[i] != day[i - 1];
     free (day);
@@ -306,8 +306,7 @@ json_t *history_json (struct history *h)
     struct summary *v = xarray (h->n, sizeof (*v));
     size_t i = 0;
 
-    if (h->n > 0)
-        qsort (h->v, h->n, sizeof (*h->v), compare_records);
+    sort_array (h->v, h->n, compare_records);
     for (enum subject subject = ALL; subject < SUBJECTS; subject++) {
         json_t *list;
         size_t n = 0;
@@ -325,7 +324,7 @@ json_t *history_json (struct history *h)
             continue;
         }
         if (subject != DAY)
-            qsort (v, n, sizeof (*v), compare_summaries);
+            sort_array (v, n, compare_summaries);
         list = json_array ();
         for (size_t k = 0; k < n; k++)
             json_add (list, subject_json (&v[k]));

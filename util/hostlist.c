@@ -96,7 +96,7 @@ static int check_names (const struct hostlist *hl, struct error *err)
         if (!text_is_hostname (v[i] = hl->name[i]))
             rc = error_input (err, "'%s' is not a host name", v[i]);
     if (rc == 0)
-        qsort (v, hl->count, sizeof (*v), compare_strings);
+        sort_array (v, hl->count, compare_strings);
     for (size_t i = 1; i < hl->count && rc == 0; i++)
         if (!strcmp (v[i - 1], v[i]))
             rc = error_input (err, "host %s is listed twice", v[i]);
@@ -239,8 +239,7 @@ char *hostlist_fold (const char *const *name, size_t count)
 
     for (size_t i = 0; i < count; i++)
         v[i] = part_of (name[i]);
-    if (count > 0)
-        qsort (v, count, sizeof (*v), compare_host_parts);
+    sort_array (v, count, compare_host_parts);
     for (size_t i = 0; i < count; i++)
         if (n == 0 || strcmp (v[n - 1].name, v[i].name))
             v[n++] = v[i];

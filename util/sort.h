@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Comparison functions for qsort and bsearch over plain values. util_compare is
- * for the comparison functions of other types.
+/* Sort arrays and find in them, which may be empty, by comparison functions as
+ * those here, over plain values. util_compare is for those of other types.
  */
 #ifndef UTIL_SORT_H
 #define UTIL_SORT_H
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+
+typedef int compare_f (const void *a, const void *b);
+
+static inline void sort_items (void *v, size_t n, size_t size, compare_f *compare)
+{
+    if (n > 0)
+        qsort (v, n, size, compare);
+}
+#define sort_array(v, n, compare) sort_items ((v), (n), sizeof (*(v)), (compare))
+
+static inline void *find_item (const void *key, const void *v, size_t n,
+                               size_t size, compare_f *compare)
+{
+    return n > 0 ? bsearch (key, v, n, size, compare) : NULL;
+}
+#define find_sorted(key, v, n, compare) \
+    find_item ((key), (v), (n), sizeof (*(v)), (compare))
 
 /* -1, 0, 1 */
 #define util_compare(a, b) (((a) > (b)) - ((a) < (b)))

@@ -159,8 +159,7 @@ size_t text_unique (const char **name, size_t n)
 {
     size_t kept = 0;
 
-    if (n > 0)
-        qsort (name, n, sizeof (*name), compare_strings);
+    sort_array (name, n, compare_strings);
     for (size_t i = 0; i < n; i++)
         if (kept == 0 || strcmp (name[kept - 1], name[i]))
             name[kept++] = name[i];
@@ -170,8 +169,7 @@ size_t text_unique (const char **name, size_t n)
 const char *const *text_find (const char *const *sorted, size_t n,
                               const char *name)
 {
-    return n > 0 ? bsearch (&name, sorted, n, sizeof (*sorted), compare_strings)
-                 : NULL;
+    return find_sorted (&name, sorted, n, compare_strings);
 }
 
 void text_guess (struct text_guess *guess, const char *name)

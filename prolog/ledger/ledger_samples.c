@@ -304,8 +304,7 @@ static void add_ledger_rates (const struct rtt_reader *r, struct baseline *b,
                    (float)sqlite3_column_double (row, 3),
                    (float)sqlite3_column_double (row, 4) });
     }
-    if (b->nrates > 0)
-        qsort (b->rate, b->nrates, sizeof (*b->rate), compare_baseline_rates);
+    sort_array (b->rate, b->nrates, compare_baseline_rates);
     map_clear (&link);
 }
 
@@ -415,9 +414,7 @@ static int compare_wants (const void *va, const void *vb)
 
 static void sort_wants (struct gathering *g)
 {
-    if (g->wants > g->done)
-        qsort (g->want + g->done, g->wants - g->done, sizeof (*g->want),
-               compare_wants);
+    sort_array (g->want + g->done, g->wants - g->done, compare_wants);
 }
 
 /* Want the newest audits that have enough. */

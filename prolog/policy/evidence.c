@@ -357,7 +357,7 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
     }
     e->suspected = pool_alloc (pool, suspects, sizeof (*e->suspected));
     e->event = pool_alloc (pool, suspects + in->signs.n, sizeof (*e->event));
-    qsort (e->audit, e->naudits, sizeof (*e->audit), compare_audits);
+    sort_array (e->audit, e->naudits, compare_audits);
     for (size_t i = 0; i < e->naudits; i++) {
         const struct policy_audit *a = e->audit[i];
         struct common_fault common = common_fault (a);
@@ -377,9 +377,8 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
             .fresh = is_audit_recent (s->time, in->now, cfg),
         };
     }
-    qsort (e->suspected, e->nsuspected, sizeof (*e->suspected),
-           compare_suspected);
-    qsort (e->event, e->nevents, sizeof (*e->event), compare_events);
+    sort_array (e->suspected, e->nsuspected, compare_suspected);
+    sort_array (e->event, e->nevents, compare_events);
     make_tracks (e);
 }
 
@@ -395,7 +394,7 @@ struct track *evidence_find (const struct evidence *e, const char *host,
     const struct link_event event = { .host = host, .link = link };
     const struct track key = { .event = &event };
 
-    return bsearch (&key, e->track, e->ntracks, sizeof (key), compare_tracks);
+    return find_sorted (&key, e->track, e->ntracks, compare_tracks);
 }
 
 static void set_failing (struct track *t, const struct link_event *ev)

@@ -164,7 +164,7 @@ struct policy_suspect {
 };
 
 struct policy_finding {
-    struct finding x; /* without its links; level OK: measured, these are clean */
+    struct finding x; /* but for its links; level OK: measured, these are clean */
     const struct policy_suspect *suspect; /* likeliest first; includes all that
                                              explain it equally well: single
                                              directions, switches (by their ids) */

@@ -55,13 +55,13 @@ static void make_nodes (struct site_state *s)
     s->nnodes = in->nnodes;
     for (size_t i = 0; i < in->nnodes; i++)
         s->node[i] = (struct node_state){ .site = s, .node = &in->node[i] };
-    qsort (s->node, s->nnodes, sizeof (*s->node), compare_node_states);
+    sort_array (s->node, s->nnodes, compare_node_states);
     action = s->action = pool_alloc (s->evidence.pool, in->actions.n,
                                      sizeof (*s->action));
     actions_end = action + in->actions.n;
     for (size_t i = 0; i < in->actions.n; i++)
         s->action[i] = &in->actions.action[i];
-    qsort (s->action, in->actions.n, sizeof (*s->action), compare_actions);
+    sort_array (s->action, in->actions.n, compare_actions);
     for (size_t i = 0; i < s->nnodes; i++) {
         struct node_state *w = &s->node[i];
         const char *name = w->node->name;
@@ -180,8 +180,7 @@ const struct node_state *state_find (const struct site_state *s,
     const struct policy_node node = { .name = name };
     const struct node_state key = { .node = &node };
 
-    return bsearch (&key, s->node, s->nnodes, sizeof (*s->node),
-                    compare_node_states);
+    return find_sorted (&key, s->node, s->nnodes, compare_node_states);
 }
 
 /* Whether a FAIL at that time counts: while the host is in service, otherwise

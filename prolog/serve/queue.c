@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/sort.h"
 #include "util/user.h"
 
 enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S };
@@ -47,13 +48,10 @@ static int64_t measured (const struct queue_input *in,
 
     *pair = false;
     for (size_t i = 0; i < nodes->count; i++) {
-        const struct queue_host *h = NULL;
-        int64_t time;
+        const struct queue_host *h = find_sorted (
+            nodes->name[i], in->host, in->nhosts, compare_queue_host);
+        int64_t time = h ? h->time : INT64_MIN;
 
-        if (in->nhosts)
-            h = bsearch (nodes->name[i], in->host, in->nhosts,
-                         sizeof (*h), compare_queue_host);
-        time = h ? h->time : INT64_MIN;
         *pair |= h && h->pair;
         if (time < oldest)
             oldest = time;

@@ -256,7 +256,7 @@ static int parse_spool_record (struct spool_entry *e, char *text,
         return error_input (err, "it is not whole");
     if (hostlist_parse (&e->nodes, value, SPOOL_NODES_MAX, err) < 0)
         return error_prefix (err, "its nodes");
-    qsort (e->nodes.name, e->nodes.count, sizeof (char *), compare_strings);
+    sort_array (e->nodes.name, e->nodes.count, compare_strings);
     e->uid = number[UID];
     e->checked = number[CHECKED];
     return 0;
@@ -400,11 +400,9 @@ static void copy_known_times (struct spool_list *list,
 
     for (size_t i = 0; i < list->n; i++) {
         struct spool_entry *e = &list->v[i];
-        const struct spool_entry *old = NULL;
+        const struct spool_entry *old
+            = find_sorted (e, last->v, last->n, compare_spool_jobs);
 
-        if (last->n)
-            old = bsearch (e, last->v, last->n, sizeof (*e),
-                           compare_spool_jobs);
         e->since = old ? old->since
                        : e->time < wall ? clock - (wall - e->time) : clock;
         e->tried = old ? old->tried : INT64_MIN;
@@ -438,8 +436,7 @@ int spool_read (struct spool *s, int64_t now, struct spool_list *list,
     }
     if (d)
         closedir (d);
-    if (list->n)
-        qsort (list->v, list->n, sizeof (*list->v), compare_spool_entries);
+    sort_array (list->v, list->n, compare_spool_entries);
     if (rc == 0)
         rc = remove_old_records (s, now, list, err);
     if (rc == 0 && fstatat (s->dir, DROPPED, &st, AT_SYMLINK_NOFOLLOW) == 0

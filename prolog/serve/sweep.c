@@ -153,7 +153,7 @@ static void find_idle_hosts (struct sweep_choice *c)
         if (arc != NETWORK_NONE)
             h->own += c->weight[arc_link (arc)];
     }
-    qsort (c->host, c->nhosts, sizeof (*h), by_weight);
+    sort_array (c->host, c->nhosts, by_weight);
 }
 
 /* The arcs of a round trip. Return their number, or -1 with err. */

@@ -569,9 +569,7 @@ static int by_pair (const void *a, const void *b)
 static void put_rtt (json_t *row, const struct sample *probe,
                      const struct sample *const *sorted, size_t n)
 {
-    const struct sample *const *s
-        = n > 0 ? bsearch (&probe, sorted, n, sizeof (*sorted), by_pair)
-                : NULL;
+    const struct sample *const *s = find_sorted (&probe, sorted, n, by_pair);
     json_int_t sent = 0, lost = 0;
     double sum = 0, least = INFINITY;
     int sides = 0;
@@ -654,8 +652,7 @@ static void put_probes (const struct page *p, struct pool *pool,
     }
     for (size_t i = 0; i < nsamples; i++)
         sorted[i] = &p->samples->sample[i];
-    if (nsamples > 0)
-        qsort (sorted, nsamples, sizeof (*sorted), by_pair);
+    sort_array (sorted, nsamples, by_pair);
     for (size_t r = 0; r < plan_rounds (p->plan); r++) {
         size_t n;
         const struct probe *probe = plan_round (p->plan, r, &n);
