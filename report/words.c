@@ -44,17 +44,6 @@ char *words_link (const struct fabric *f, uint32_t link)
     return xasprintf ("%s -- %s", PORT_NAME (f, l->a), PORT_NAME (f, l->b));
 }
 
-/* Append to a text of the heap, which may be NULL. */
-static char *join_on (char *text, const char *between, char *more)
-{
-    char *longer = xasprintf ("%s%s%s", text ? text : "", text ? between : "",
-                              more);
-
-    free (text);
-    free (more);
-    return longer;
-}
-
 /* "h0006 -- s1-0002/3": both ends of a host link; of others as above. */
 static char *both_ends (const struct fabric *f, uint32_t link)
 {
@@ -77,14 +66,15 @@ static char *suspect_names (const struct finding *x, const struct fabric *f,
     size_t shown = n > NAMED ? 1 : n;
     char *text = NULL;
 
-    for (size_t i = 0; i < shown; i++)
-        text = join_on (text, ", or ",
-                        name (f, i < x->nsuspects
-                                     ? x->suspect[i]
-                                     : x->oneway[i - x->nsuspects]));
+    for (size_t i = 0; i < shown; i++) {
+        char *one = name (f, i < x->nsuspects ? x->suspect[i]
+                                              : x->oneway[i - x->nsuspects]);
+
+        xappend (&text, "%s%s", i > 0 ? ", or " : "", one);
+        free (one);
+    }
     if (n > shown)
-        text = join_on (text, ", or ",
-                        xasprintf ("%s", COUNTED (n - shown, "other")));
+        xappend (&text, ", or %s", COUNTED (n - shown, "other"));
     return text ? text : xstrdup ("?");
 }
 
@@ -128,11 +118,20 @@ static double shown_gbps (double bits)
                           : round (bits / 1e7) / 100;
 }
 
+static void add_gbps (char **text, double bits, double expected)
+{
+    xappend (text, "%g", shown_gbps (bits));
+    if (!isnan (expected))
+        xappend (text, " of %g", shown_gbps (expected));
+    xappend (text, " Gb/s");
+}
+
 char *words_rate (double bits, double expected)
 {
-    return isnan (expected) ? xasprintf ("%g Gb/s", shown_gbps (bits))
-                            : xasprintf ("%g of %g Gb/s", shown_gbps (bits),
-                                         shown_gbps (expected));
+    char *text = NULL;
+
+    add_gbps (&text, bits, expected);
+    return text;
 }
 
 /* "Gen4"; PCIe's generations have these GT/s on each lane */
@@ -150,15 +149,15 @@ static const char *pcie_generation (double gts, char text[TIME])
 }
 
 /* "x8 of x16", "Gen3 x16 of Gen4 x16" */
-static char *pcie_text (const struct fact *pcie)
+static void add_pcie (char **text, const struct fact *pcie)
 {
     char now[TIME], could[TIME];
 
     if (pcie->n[1] == pcie->n[3])
-        return xasprintf ("x%.0f of x%.0f", pcie->n[0], pcie->n[2]);
-    return xasprintf ("%s x%.0f of %s x%.0f", pcie_generation (pcie->n[1], now),
-                      pcie->n[0], pcie_generation (pcie->n[3], could),
-                      pcie->n[2]);
+        xappend (text, "x%.0f of x%.0f", pcie->n[0], pcie->n[2]);
+    else
+        xappend (text, "%s x%.0f of %s x%.0f", pcie_generation (pcie->n[1], now),
+                 pcie->n[0], pcie_generation (pcie->n[3], could), pcie->n[2]);
 }
 
 /* Whether the adapter's loopback is nearer to what the link carries than to what
@@ -187,45 +186,46 @@ static bool is_of_host (const struct finding *x)
                    || rate_loopback (x) == LOOPBACK_SLOW));
 }
 
-/* "PCIe runs at x8 of x16: 98 of 197 Gb/s, in loopback, too"; of a switch "57 %
- * of what its ports allow"
+/* Append "PCIe runs at x8 of x16: 98 of 197 Gb/s, in loopback, too"; of a switch
+ * "57 % of what its ports allow".
  */
-static char *rate_text (const struct finding *x)
+static void add_rate (char **text, const struct finding *x)
 {
     const struct fact *pcie = finding_fact (x, FACT_RATE_PCIE);
     const struct fact *own = finding_fact (x, FACT_RATE_LOOPBACK);
     const struct fact *from = finding_fact (x, FACT_RATE);
-    enum finding_loopback loopback = rate_loopback (x);
-    char *text, *runs;
 
-    if (x->kind == FINDING_SWITCH)
-        return xasprintf ("%.0f %% of what its ports allow",
-                          100 * x->rate_bits / x->rate_expected_bits);
-    text = words_rate (x->rate_bits, x->rate_expected_bits);
+    if (x->kind == FINDING_SWITCH) {
+        xappend (text, "%.0f %% of what its ports allow",
+                 100 * x->rate_bits / x->rate_expected_bits);
+        return;
+    }
+    if (pcie) {
+        xappend (text, "PCIe runs at ");
+        add_pcie (text, pcie);
+        xappend (text, ": ");
+    }
+    add_gbps (text, x->rate_bits, x->rate_expected_bits);
     if (finding_fact (x, FACT_RATE_SENT))
-        text = join_on (text, " ", xstrdup ("sent"));
+        xappend (text, " sent");
     else if (finding_fact (x, FACT_RATE_RECEIVED))
-        text = join_on (text, " ", xstrdup ("received"));
+        xappend (text, " received");
     else if (from && from->name[0])
-        text = join_on (text, " from ", xstrdup (from->name[0]));
-    if (loopback == LOOPBACK_SLOW)
-        text = join_on (text, ", ", xstrdup ("in loopback, too"));
+        xappend (text, " from %s", from->name[0]);
+    if (rate_loopback (x) == LOOPBACK_SLOW)
+        xappend (text, ", in loopback, too");
     else if (own)
-        text = join_on (text, ", loopback ",
-                        xasprintf ("%g", shown_gbps (own->n[0])));
-    if (!pcie)
-        return text;
-    runs = pcie_text (pcie);
-    return join_on (xstrdup ("PCIe runs at "), "", join_on (runs, ": ", text));
+        xappend (text, ", loopback %g", shown_gbps (own->n[0]));
 }
 
 /* Append the rate to what is wrong otherwise. */
 static char *with_rate (char *text, const struct finding *x)
 {
-    const char *runs
-        = finding_fact (x, FACT_RATE_PCIE) ? "; " : "; it carries ";
-
-    return finding_has_rate (x) ? join_on (text, runs, rate_text (x)) : text;
+    if (!finding_has_rate (x))
+        return text;
+    xappend (&text, finding_fact (x, FACT_RATE_PCIE) ? "; " : "; it carries ");
+    add_rate (&text, x);
+    return text;
 }
 
 static char *of_cable (const struct finding *x, const struct fabric *f)
@@ -233,20 +233,19 @@ static char *of_cable (const struct finding *x, const struct fabric *f)
     size_t n = x->nsuspects + x->noneway;
     bool inside = x->nsuspects > 0 && f->link[x->suspect[0]].internal;
     bool rate = x->basis == BASIS_RATE && finding_has_rate (x);
-    char *names = suspect_names (x, f, rate ? both_ends : words_link), *text;
-    char what[2 * TIME], fault[2 * TIME];
+    char *names = suspect_names (x, f, rate ? both_ends : words_link);
+    char what[2 * TIME], fault[2 * TIME], *text = NULL;
 
-    if (rate && n <= NAMED) { /* "cable h0006 -- s1-0002/3: 98 of 197 Gb/s" */
-        text = join_on (xstrdup (inside ? "link" : "cable"), " ", names);
-        return join_on (text, ": ", rate_text (x));
-    }
     if (n > NAMED)
         snprintf (what, sizeof (what), "one of %zu cables", n);
     else
         snprintf (what, sizeof (what), "%s", inside ? "a link" : "a cable");
-
-    if (x->basis == BASIS_TRAFFIC)
-        text = xasprintf ("others' traffic hides %s: %s", what, names);
+    if (rate && n <= NAMED) { /* "cable h0006 -- s1-0002/3: 98 of 197 Gb/s" */
+        xappend (&text, "%s %s: ", what + strlen ("a "), names);
+        add_rate (&text, x);
+    }
+    else if (x->basis == BASIS_TRAFFIC)
+        xappend (&text, "others' traffic hides %s: %s", what, names);
     else
         text = with_rate (
             xasprintf ("%s %s: %s", what, fault_text (x, fault), names), x);
@@ -258,29 +257,34 @@ static char *of_cable (const struct finding *x, const struct fabric *f)
 static char *of_host (const struct finding *x, const struct fabric *f)
 {
     char name[LINK_NAME] = "", fault[2 * TIME];
-    char *nodes, *text;
+    char *nodes, *text = NULL;
 
     if (x->nnodes == 1 && x->nsuspects == 1)
         link_name (&f->link_info[*x->suspect], name);
-    if (x->basis == BASIS_RATE && finding_has_rate (x))
-        return join_on (*name ? xstrdup (name) : node_list (x), ": ",
-                        rate_text (x));
     nodes = node_list (x);
-    text = xasprintf ("%s itself %s, not its cable", nodes,
-                      fault_text (x, fault));
+    if (x->basis == BASIS_RATE && finding_has_rate (x)) {
+        xappend (&text, "%s: ", *name ? name : nodes);
+        add_rate (&text, x);
+    }
+    else
+        text = with_rate (xasprintf ("%s itself %s, not its cable", nodes,
+                                     fault_text (x, fault)), x);
     free (nodes);
-    return with_rate (text, x);
+    return text;
 }
 
 char *words_finding (const struct finding *x, const struct fabric *f)
 {
     const struct network *net = fabric_network (f);
     const char *sw = x->nsw > 0 ? net->sw[x->sw[0]].name : NULL;
-    char fault[2 * TIME];
+    char fault[2 * TIME], *text = NULL;
 
     if (x->kind == FINDING_SWITCH && sw && x->basis == BASIS_RATE
-        && finding_has_rate (x))
-        return join_on (xstrdup (sw), ": ", rate_text (x));
+        && finding_has_rate (x)) {
+        xappend (&text, "%s: ", sw);
+        add_rate (&text, x);
+        return text;
+    }
     if (x->kind == FINDING_SWITCH && sw)
         return with_rate (xasprintf ("switch %s %s", sw, fault_text (x, fault)),
                           x);
@@ -431,7 +435,7 @@ char *words_do (const struct finding *x, const struct fabric *f,
     if (who == WORDS_STAFF) {
         steps = words_steps (x, f);
         json_array_foreach (steps, i, v)
-            text = join_on (text, "; ", xstrdup (json_string_value (v)));
+            xappend (&text, "%s%s", i > 0 ? "; " : "", json_string_value (v));
         json_decref (steps);
         return text;
     }
@@ -468,40 +472,31 @@ char *words_at_once (const struct verdict *v)
 
 char *words_place (const struct finding *x, const struct fabric *f)
 {
-    char *names = suspect_names (x, f, words_link);
+    char *text = suspect_names (x, f, words_link);
 
-    return join_on (names, ": ", xasprintf ("%+.0f ns (+-%.0f)%s", x->excess_ns,
-                                            x->stderr_ns,
-                                            x->kind == FINDING_ROUTE
-                                                ? " there and back" : ""));
-}
-
-static char *excess_text (const struct finding *x)
-{
-    if (isnan (x->excess_ns) || x->basis == BASIS_RATE)
-        return NULL;
-    /* that of a route is of round trips, and has either sign */
-    if (x->kind == FINDING_ROUTE)
-        return xasprintf ("%+.0f ns (+-%.0f) there and back", x->excess_ns,
-                          x->stderr_ns);
-    if (isnan (x->expected_ns))
-        return xasprintf ("%+.0f ns (+-%.0f), %s", x->excess_ns, x->stderr_ns,
-                          against[x->basis]);
-    return xasprintf ("%+.0f ns (+-%.0f) over an expected %.0f ns, %s",
-                      x->excess_ns, x->stderr_ns, x->expected_ns,
-                      against[x->basis]);
+    xappend (&text, ": %+.0f ns (+-%.0f)%s", x->excess_ns, x->stderr_ns,
+             x->kind == FINDING_ROUTE ? " there and back" : "");
+    return text;
 }
 
 char *words_excess (const struct finding *x)
 {
-    char *text = excess_text (x);
+    char *text = NULL;
 
-    if (!finding_has_rate (x))
-        return text;
-    return join_on (text, text ? "; " : "",
-                    xasprintf ("%g of an expected %g Gb/s",
-                               shown_gbps (x->rate_bits),
-                               shown_gbps (x->rate_expected_bits)));
+    if (!isnan (x->excess_ns) && x->basis != BASIS_RATE) {
+        xappend (&text, "%+.0f ns (+-%.0f)", x->excess_ns, x->stderr_ns);
+        /* that of a route is of round trips, and has either sign */
+        if (x->kind == FINDING_ROUTE)
+            xappend (&text, " there and back");
+        else if (!isnan (x->expected_ns))
+            xappend (&text, " over an expected %.0f ns", x->expected_ns);
+        if (x->kind != FINDING_ROUTE)
+            xappend (&text, ", %s", against[x->basis]);
+    }
+    if (finding_has_rate (x))
+        xappend (&text, "%s%g of an expected %g Gb/s", text ? "; " : "",
+                 shown_gbps (x->rate_bits), shown_gbps (x->rate_expected_bits));
+    return text;
 }
 
 /* What facts are said with. In braces: {0} the first number, {+0} with its sign,
@@ -775,20 +770,14 @@ char *words_headline (const struct verdict *v)
 /* What was measured, where nothing was found. */
 static char *measured_text (const struct verdict *v)
 {
-    char *text;
+    double share = v->links ? (double)v->separable / (double)v->links : 1;
 
     if (v->probes == 0)
         return xasprintf ("%s, nothing to measure", COUNTED (v->nodes, "node"));
-    text = xasprintf ("%s by %s", COUNTED (v->links, "link"),
-                      COUNTED (v->probes, "probe"));
-    text = join_on (text, " in ", xasprintf ("%s, %s",
-                                             COUNTED (v->rounds, "round"),
-                                             COUNTED (v->nodes, "node")));
-    return join_on (text, "; ",
-                    xasprintf ("%.0f %% of the links resolved",
-                               v->links ? floor (100. * (double)v->separable
-                                                 / (double)v->links)
-                                        : 100));
+    return xasprintf ("%s by %s in %s, %s; %.0f %% of the links resolved",
+                      COUNTED (v->links, "link"), COUNTED (v->probes, "probe"),
+                      COUNTED (v->rounds, "round"), COUNTED (v->nodes, "node"),
+                      floor (100 * share));
 }
 
 static size_t rated_links (const struct verdict *v)
@@ -811,18 +800,14 @@ char *words_resolved (const struct verdict *v)
                       COUNTED (v->nodes, "node"), COUNTED (v->probes, "probe"),
                       COUNTED (v->rounds, "round"));
     if (v->nrates > 0)
-        text = join_on (text, ", rates of ",
-                        xasprintf ("%s", COUNTED (rated_links (v), "link")));
-    if (v->links == 0)
-        return text;
+        xappend (&text, ", rates of %s", COUNTED (rated_links (v), "link"));
     if (v->separable > 0)
-        return join_on (text, "; ",
-                        xasprintf ("%.0f %% of the links resolved", share));
-    return join_on (text, "; ",
-                    xstrdup (v->nfindings > 0
-                                 ? "so few nodes cannot tell which "
-                                   "of them is slow"
-                                 : "only their sums are known"));
+        xappend (&text, "; %.0f %% of the links resolved", share);
+    else if (v->links > 0)
+        xappend (&text, v->nfindings > 0
+                            ? "; so few nodes cannot tell which of them is slow"
+                            : "; only their sums are known");
+    return text;
 }
 
 char *words_sentence (const struct verdict *v, const struct fabric *f)
@@ -837,11 +822,9 @@ char *words_sentence (const struct verdict *v, const struct fabric *f)
     alike = finding_is_at_once (v->finding) ? verdict_at_once (v) : 1;
     text = alike > 1 ? words_at_once (v) : words_finding (v->finding, f);
     if (v->nfindings > alike)
-        text = join_on (text, ", and ",
-                        xasprintf ("%s%s",
-                                   COUNTED (v->nfindings - alike, "more finding"),
-                                   verdict_rail (v, fabric_network (f))
-                                       ? " of this rail" : ""));
+        xappend (&text, ", and %s%s",
+                 COUNTED (v->nfindings - alike, "more finding"),
+                 verdict_rail (v, fabric_network (f)) ? " of this rail" : "");
     return text_clean (text);
 }
 
@@ -849,38 +832,38 @@ char *words_cable (const struct words_drain *d)
 {
     const struct finding *x = &d->of;
     bool rate = finding_has_rate (x);
-    char *who
-        = xasprintf ("%.63s%s%.32s", d->host, *d->port ? " " : "", d->port),
-        *text, fault[2 * TIME];
+    char *text = xasprintf ("%.63s%s%.32s", d->host, *d->port ? " " : "", d->port);
+    char fault[2 * TIME];
 
-    if (is_of_host (x) && rate)
-        text = join_on (xasprintf ("%s: ", who), "", rate_text (x));
-    else if (rate && x->basis == BASIS_RATE)
-        text = join_on (xasprintf ("%s's cable carries ", who), "",
-                        rate_text (x));
-    else
-        text = with_rate (
-            xasprintf ("%s's cable %s", who, fault_text (x, fault)), x);
-    free (who);
-    return join_on (text, ": ",
-                    xstrdup (!is_of_host (x) ? "reseat it, then swap it"
-                             : finding_fact (x, FACT_RATE_PCIE)
-                                 ? "reseat the adapter in its slot"
-                                 : "look at its adapter and PCIe slot"));
+    if (is_of_host (x) && rate) {
+        xappend (&text, ": ");
+        add_rate (&text, x);
+    }
+    else if (rate && x->basis == BASIS_RATE) {
+        xappend (&text, "'s cable carries ");
+        add_rate (&text, x);
+    }
+    else {
+        xappend (&text, "'s cable %s", fault_text (x, fault));
+        text = with_rate (text, x);
+    }
+    xappend (&text, ": %s", !is_of_host (x) ? "reseat it, then swap it"
+                            : finding_fact (x, FACT_RATE_PCIE)
+                                ? "reseat the adapter in its slot"
+                                : "look at its adapter and PCIe slot");
+    return text;
 }
 
 char *words_drain (const struct words_drain *d)
 {
-    char *text = join_on (words_cable (d), "; ",
-                          xasprintf ("audit %" PRIu64 ", link %.32s", d->audit,
-                                     d->link));
+    char *text = words_cable (d);
 
+    xappend (&text, "; audit %" PRIu64 ", link %.32s", d->audit, d->link);
     if (d->of.basis == BASIS_LOSS || d->of.basis == BASIS_RATE)
         return text;
-    text = join_on (text, ", ", xasprintf ("%+.0f ns", d->of.excess_ns));
+    xappend (&text, ", %+.0f ns", d->of.excess_ns);
     if (isfinite (d->of.expected_ns))
-        text = join_on (text, " over its ",
-                        xasprintf ("%.0f ns", d->of.expected_ns));
+        xappend (&text, " over its %.0f ns", d->of.expected_ns);
     return text;
 }
 

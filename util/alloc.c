@@ -61,3 +61,17 @@ char *xvasprintf (const char *fmt, va_list ap)
 
     return xcheck (rc < 0 ? NULL : text);
 }
+
+void xappend (char **s, const char *fmt, ...)
+{
+    size_t len = *s ? strlen (*s) : 0;
+    char *more;
+    va_list ap;
+
+    va_start (ap, fmt);
+    more = xvasprintf (fmt, ap);
+    va_end (ap);
+    *s = xrealloc (*s, len + strlen (more) + 1, 1);
+    strcpy (*s + len, more);
+    free (more);
+}

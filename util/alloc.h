@@ -37,4 +37,8 @@ char *xasprintf (const char *fmt, ...)
 char *xvasprintf (const char *fmt, va_list ap)
     __attribute__ ((malloc, returns_nonnull, format (printf, 1, 0)));
 
+/* Append to a short string of the heap; NULL: to none. */
+void xappend (char **s, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+
 #endif /* UTIL_ALLOC_H */
