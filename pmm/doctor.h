@@ -42,6 +42,7 @@ enum doctor_kind {
     DOCTOR_SLURM = 1,  /* only if slurmctld answers */
     DOCTOR_AUDITS = 2, /* fails nothing before the site has audits */
     DOCTOR_JOBS = 4,   /* a hook that the plugin may run */
+    DOCTOR_FABRIC = 8, /* not known without a snapshot */
 };
 
 struct doctor_check {
@@ -89,6 +90,7 @@ struct doctor {
     const char *partition;     /* ... in it; NULL: the default one */
 
     bool audits;               /* the service or pmm audit ever ran */
+    struct ledger *ledger;     /* NULL: not opened yet */
     char text[512];            /* what the last check said */
     char todo[512];            /* ... and what to do; "": the text has it */
     struct error err;          /* of a call of a check */

@@ -230,8 +230,6 @@ enum doctor_level doctor_nodes (struct doctor *d)
     struct nodemap_line line;
     struct controller_partition *part;
 
-    if (!d->fabric)
-        return say_unknown (d, "not checked: no snapshot");
     if (*d->site.node_map && !d->map)
         return say_unknown (d, "not checked: no NodeMap");
     if (!d->nodes.v)
@@ -485,7 +483,7 @@ static int topology_nodes (const char *path, struct hostlist *hl,
     verb_keep (lists);
     if (!includes && (rc = hostlist_expand (hl, lists, CONTROLLER_NODES_MAX,
                                             err)) == 0) {
-        qsort (hl->name, hl->count, sizeof (*hl->name), compare_strings);
+        sort_array (hl->name, hl->count, compare_strings);
         rc = 1;
     }
     return rc;

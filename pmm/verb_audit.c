@@ -158,6 +158,7 @@ static int run_all (struct auditing *w, struct inputs *in)
         audit.n = (i + 1) * n / audits - first;
         rc = need_ok (audit_run (&audit, &result, &fault));
         print_audit_result (in, &result, rc == 1);
+        ledger_forget (in->ledger);
         if (exit_status (result.status) != EXIT_OK && worst != EXIT_FAIL)
             worst = exit_status (result.status);
     }

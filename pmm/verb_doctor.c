@@ -163,8 +163,6 @@ static enum doctor_level check_ports (struct doctor *d)
     enum doctor_level level = DOCTOR_OK;
     size_t n, all = 0, measured = 0;
 
-    if (!d->fabric)
-        return say_unknown (d, "not checked: no snapshot");
     if (local_ports (given.sysfs, &v, &n, &d->err) < 0)
         return say_error (d, DOCTOR_UNKNOWN);
     for (size_t i = 0; i < n; i++) {
@@ -313,11 +311,8 @@ static enum doctor_level check_rates (struct doctor *d)
  */
 static int choose_doctor_level (struct doctor *d, struct spread_choice *c)
 {
-    return d->fabric ? spread_choose (d->fabric, NULL,
-                                      !strcmp (d->site.service, "rc"),
-                                      (unsigned int)d->site.service_level, c,
-                                      &d->err)
-                     : error_input (&d->err, "not checked: no snapshot");
+    return spread_choose (d->fabric, NULL, !strcmp (d->site.service, "rc"),
+                          (unsigned int)d->site.service_level, c, &d->err);
 }
 
 static enum doctor_level check_level (struct doctor *d)
@@ -365,8 +360,6 @@ static enum doctor_level check_rails (struct doctor *d)
     size_t n, down = 0;
     char others[40] = "", *first;
 
-    if (!f)
-        return say_unknown (d, "not checked: no snapshot");
     for (size_t i = 0; i < f->nlinks; i++)
         down += !fabric_is_up (f, &f->link[i]);
     n = accepted_fewer (f, d->site.snapshot, &fewer);
@@ -677,16 +670,14 @@ static enum doctor_level check_umad (struct doctor *d)
 static struct ledger *open_ledger (struct doctor *d, enum doctor_level *level)
 {
     bool bad = check_ledger (d) != DOCTOR_OK;
-    struct ledger *l;
 
-    if (bad || access (d->site.ledger, F_OK) < 0) {
+    if (bad || access (d->site.ledger, F_OK) < 0)
         *level = say_ok (d, "%s", bad ? "no ledger to look into"
                                       : "no audit yet");
-        return NULL;
-    }
-    if (!(l = ledger_open (d->site.ledger, LEDGER_READ, &d->err)))
+    else if (!d->ledger
+             && !(d->ledger = ledger_open (d->site.ledger, LEDGER_READ, &d->err)))
         *level = say_error (d, DOCTOR_UNKNOWN);
-    return l;
+    return d->ledger;
 }
 
 /* The newest audits, up to the last that has a result: how many have none. */
@@ -703,50 +694,35 @@ static enum doctor_level check_audits (struct doctor *d)
 {
     enum doctor_level level = DOCTOR_OK;
     struct ledger *l = open_ledger (d, &level);
-    struct ledger_rows failed = { 0 }, begun = { 0 }, last = { 0 };
+    struct ledger_rows failed, begun, last;
     int64_t n = 0, made;
+    const char *node;
     size_t vain;
 
     if (!l)
         return level;
     if (ledger_list (l, LEDGER_FAILED, d->now - DAY_S, 0, &failed, &d->err) < 0
         || ledger_list (l, LEDGER_BEGUN, d->now - DAY_S, d->now + DAY_S, &begun,
-                        &d->err)
-               < 0
-        || ledger_list (l, LEDGER_AUDITS, VAIN_MAX, 0, &last, &d->err) < 0) {
-        level = say_error (d, DOCTOR_UNKNOWN);
-        goto out;
-    }
-    if ((vain = count_vain (&last)) >= VAIN_MANY) {
-        level = doctor_say (d, DOCTOR_WARN,
-                            "the last %zu%s have no result: %.200s: pmm ledger "
-                            "missed",
-                            vain, vain == VAIN_MAX ? " or more" : "",
-                            last.audit->sentence);
-        goto out;
-    }
+                        &d->err) < 0
+        || ledger_list (l, LEDGER_AUDITS, VAIN_MAX, 0, &last, &d->err) < 0)
+        return say_error (d, DOCTOR_UNKNOWN);
+    if ((vain = count_vain (&last)) >= VAIN_MANY)
+        return say_warn (d, "the last %zu%s have no result: %.200s: pmm ledger "
+                            "missed", vain, vain == VAIN_MAX ? " or more" : "",
+                         last.audit->sentence);
     made = (int64_t)begun.n;
     for (size_t i = 0; i < failed.n; i++)
         n += failed.failed[i].audits;
     if (n > made) /* an audit counts once per node at fault */
         n = made;
     if (n == 0)
-        level = say_ok (d, "%jd in the last day", (intmax_t)made);
-    else {
-        const char *node = failed.failed->node;
-
-        level = doctor_say (d, 4 * n > made ? DOCTOR_WARN : DOCTOR_OK,
-                            "%jd of %jd in the last day have no result, most "
-                            "for %s%s%.200s: pmm ledger missed",
-                            (intmax_t)n, (intmax_t)made, node,
-                            *node ? ": " : "", failed.failed->cause);
-    }
-out:
-    ledger_clear (&failed);
-    ledger_clear (&begun);
-    ledger_clear (&last);
-    ledger_close (l);
-    return level;
+        return say_ok (d, "%jd in the last day", (intmax_t)made);
+    node = failed.failed->node;
+    return doctor_say (d, 4 * n > made ? DOCTOR_WARN : DOCTOR_OK,
+                       "%jd of %jd in the last day have no result, most for "
+                       "%s%s%.200s: pmm ledger missed", (intmax_t)n,
+                       (intmax_t)made, node, *node ? ": " : "",
+                       failed.failed->cause);
 }
 
 static enum doctor_level check_audited_nodes (struct doctor *d)
@@ -755,46 +731,38 @@ static enum doctor_level check_audited_nodes (struct doctor *d)
     struct ledger *l = open_ledger (d, &level);
     struct reports in = { .site = &d->site, .ledger = l, .fabric = d->fabric,
                           .nodes = &d->nodes };
-    const char **node_of = NULL;
-    struct hostlist missed = { 0 };
-    struct ledger_rows faulty = { 0 };
+    const struct ledger_fault *out = NULL;
+    struct hostlist missed;
+    struct ledger_rows faulty;
+    char *names;
     size_t n = 0;
 
     if (!l)
         return level;
-    if (d->fabric)
-        in.node_of = node_of = nodemap_nodes (d->map, d->fabric);
     if (!d->fabric)
-        level = say_unknown (d, "not checked: no snapshot");
-    else if (*d->site.node_map && !d->map)
-        level = say_unknown (d, "%s", d->map_error.text);
-    else if (!d->nodes.v)
-        level = say_unknown (d, "%s", d->slurm_error.text);
-    else if (ledger_faulty (l, d->now, &faulty, &d->err) < 0
-             || missed_nodes (&missed, &in, d->now, &d->err) < 0)
-        level = say_error (d, DOCTOR_UNKNOWN);
-    else if (missed.count > 0)
-        level = say_warn (
-            d, "not audited for a day or more: %s: %.200s",
-            COUNTED (missed.count, "node"),
-            verb_fold ((const char *const *)missed.name, missed.count));
-    else {
-        const struct ledger_fault *out = NULL;
-
-        for (size_t i = 0; i < faulty.n; i++)
-            if (ledger_is_out (&faulty, faulty.fault[i].node, d->now)) {
-                out = &faulty.fault[i];
-                n++;
-            }
-        level = n > 0 ? say_warn (d, "%zu left out for a while, as %s: %.200s",
-                                  n, out->node, out->cause)
-                      : say_ok (d, "none is overdue or left out");
-    }
+        return say_unknown (d, "not checked: no snapshot");
+    if (*d->site.node_map && !d->map)
+        return say_unknown (d, "%s", d->map_error.text);
+    if (!d->nodes.v)
+        return say_unknown (d, "%s", d->slurm_error.text);
+    in.node_of = verb_keep (nodemap_nodes (d->map, d->fabric));
+    if (ledger_faulty (l, d->now, &faulty, &d->err) < 0
+        || missed_nodes (&missed, &in, d->now, &d->err) < 0)
+        return say_error (d, DOCTOR_UNKNOWN);
+    names = verb_fold ((const char *const *)missed.name, missed.count);
+    n = missed.count;
     hostlist_clear (&missed);
-    ledger_clear (&faulty);
-    ledger_close (l);
-    free (node_of);
-    return level;
+    if (n > 0)
+        return say_warn (d, "not audited for a day or more: %s: %.200s",
+                         COUNTED (n, "node"), names);
+    for (size_t i = 0; i < faulty.n; i++)
+        if (ledger_is_out (&faulty, faulty.fault[i].node, d->now)) {
+            out = &faulty.fault[i];
+            n++;
+        }
+    return n > 0 ? say_warn (d, "%zu left out for a while, as %s: %.200s", n,
+                             out->node, out->cause)
+                 : say_ok (d, "none is overdue or left out");
 }
 #endif
 
@@ -812,9 +780,9 @@ static const struct doctor_check checks[] = {
     { "pmm.conf", 0, check_conf },
     { "umad", 0, check_umad },
     { "snapshot", 0, check_snapshot },
-    { "ports", 0, check_ports },
+    { "ports", DOCTOR_FABRIC, check_ports },
     { "NodeMap", 0, check_node_map },
-    { "nodes", DOCTOR_SLURM, doctor_nodes },
+    { "nodes", DOCTOR_SLURM | DOCTOR_FABRIC, doctor_nodes },
     { "plugstack.conf", DOCTOR_SLURM, doctor_plugin },
     { "memlock", DOCTOR_SLURM, doctor_memlock },
     { "SrunPortRange", DOCTOR_SLURM, doctor_ports },
@@ -839,9 +807,9 @@ static const struct doctor_check checks[] = {
 #endif
     { "verdicts", 0, check_verdicts },
     { "Rates", 0, check_rates },
-    { "service level", 0, check_level },
-    { "private LFTs", 0, check_private },
-    { "rails", 0, check_rails },
+    { "service level", DOCTOR_FABRIC, check_level },
+    { "private LFTs", DOCTOR_FABRIC, check_private },
+    { "rails", DOCTOR_FABRIC, check_rails },
     { "PCIe", 0, check_pcie },
     { "topology", DOCTOR_SLURM, doctor_topology },
     { "comments", DOCTOR_SLURM, doctor_comments },
@@ -877,8 +845,10 @@ static size_t run_checks (struct doctor *d, struct said *said)
         terminal_work (checks[i].name, 0, 0);
         d->check = &checks[i];
         d->todo[0] = '\0';
-        *s = (struct said){ .name = checks[i].name,
-                            .level = checks[i].look (d) };
+        s->name = checks[i].name;
+        s->level = (checks[i].kind & DOCTOR_FABRIC) && !d->fabric
+                       ? say_unknown (d, "not checked: no snapshot")
+                       : checks[i].look (d);
         if ((checks[i].kind & DOCTOR_AUDITS) && !d->audits
             && s->level > DOCTOR_WARN)
             s->level = DOCTOR_WARN;
@@ -983,6 +953,9 @@ static int run_doctor (struct inputs *in)
         d.map = nodemap_load (d.site.node_map, &d.map_error);
     doctor_ask_slurm (&d);
     status = report_doctor_checks (&d, in->json);
+#ifdef HAVE_LEDGER
+    ledger_close (d.ledger);
+#endif
     site_clear (&d.site);
     site_clear (&d.plugin);
     child_free (d.slurm);

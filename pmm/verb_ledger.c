@@ -185,7 +185,6 @@ static int show_missed_audits (struct inputs *in)
     for (size_t i = 0; i < faulty.n; i++)
         json_put (out, faulty.fault[i].node,
                   ledger_fault_json (&faulty.fault[i]));
-    ledger_clear (&faulty);
     if (in->json) {
         inputs_put_json (in, "ledger", NULL,
                          json_pack ("{s:I, s:o, s:O}", "days", (json_int_t)days,

@@ -158,7 +158,6 @@ static struct story tell_story (struct inputs *in, const struct act_report *r,
         story.decision[json_array_size (story.nodes)] = d;
         json_add (story.nodes, node_json (input, d, &faulty));
     }
-    ledger_clear (&faulty);
     return story;
 }
 
@@ -252,7 +251,6 @@ static void print_calm (struct ledger *ledger, size_t nodes, FILE *fp)
                       "{@newest}: no node is suspected\n"
                     : "{nodes node}, and no audit with a result yet\n",
                 fp);
-    ledger_clear (&totals);
 }
 
 /* --- the verbs ------------------------------------------------------------ */
@@ -347,7 +345,6 @@ static void print_carried (struct inputs *in, const char *id)
                      verb_keep_text (words_rate (r->bits, r->expected)),
                      (intmax_t)r->audit);
     }
-    ledger_clear (&rows);
 }
 
 /* What staff do about the newest finding of a node that is not OK; "": none. */
@@ -372,7 +369,6 @@ static const char *repair_of (struct inputs *in, const json_t *node)
             for (size_t j = 0; j < v->finding[k].nsuspects && !text; j++)
                 if (v->finding[k].suspect[j] == link)
                     text = words_do (&v->finding[k], in->fabric, WORDS_STAFF);
-        ledger_result_clear (&r);
     }
     return text ? verb_keep (text) : "";
 }
@@ -461,7 +457,6 @@ static int64_t find_job (struct inputs *in, uint64_t job)
     for (size_t i = 0; i < rows.n && id == 0; i++)
         if (rows.audit[i].about == (int64_t)job)
             id = rows.audit[i].id;
-    ledger_clear (&rows);
     return id;
 }
 
@@ -511,7 +506,6 @@ static void print_audit_todo (struct inputs *in, int64_t id, bool told)
                      ? ""
                      : ": later audits measure these nodes again; pmm "
                        "ledger missed has those that stay away");
-    ledger_result_clear (&r);
 }
 
 static void why_audit (struct inputs *in, const struct act_report *r,
@@ -573,7 +567,6 @@ static void why_cable (struct inputs *in, uint32_t link)
 
         print_audit (audit, 0, fp);
     }
-    ledger_clear (&found);
 }
 
 /* When an audit measured the node last; null: none has. told: there is a decision
@@ -674,7 +667,6 @@ static json_t *audits_json (struct inputs *in, uint32_t cable)
     for (size_t i = 0; i < found.n; i++)
         json_add (list, need (ledger_audit (in->ledger, found.seen[i].audit,
                                             &fault)));
-    ledger_clear (&found);
     return list;
 }
 

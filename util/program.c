@@ -357,14 +357,13 @@ static enum program_end watch_process (const struct program *program, pid_t pid,
 
 enum program_end program_run (const struct program *program, int *status)
 {
-    struct output out[PROGRAM_STREAMS];
+    struct output out[PROGRAM_STREAMS] = {
+        { -1, program->take[PROGRAM_OUT], program->arg, .line.len = 0 },
+        { -1, program->take[PROGRAM_ERR], program->arg, .line.len = 0 },
+    };
     enum program_end end = PROGRAM_NONE;
-    pid_t pid;
+    pid_t pid = launch (program, out);
 
-    for (int i = 0; i < PROGRAM_STREAMS; i++)
-        out[i] = (struct output){ -1, program->take[i], program->arg,
-                                  .line.len = 0 };
-    pid = launch (program, out);
     *status = 0;
     if (pid > 0) {
         end = watch_process (program, pid, out);

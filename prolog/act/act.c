@@ -167,7 +167,6 @@ static int say_changes (struct policy_round *r, bool remarks)
                              false, r->err);
         }
     free (holds);
-    ledger_clear (&said);
     return rc;
 }
 

@@ -26,16 +26,10 @@ enum {
     AUDIT_S = 3600, /* longer than any audit takes */
 };
 
-/* A host link in an audit. */
+/* A host link in an audit: clean and open only if it is the host's own, peer a node. */
 struct link_audit {
-    int64_t audit;
+    struct ledger_seen x;
     uint32_t endpoint;
-    const char *peer; /* all RTTs over it were with this node; NULL: several */
-    bool lossy; /* half of its probes or more were lost */
-    bool own;   /* all routes over it ended at its host */
-    bool rated; /* what it carries was measured */
-    bool clean; /* it was measured against a baseline, and not suspected */
-    bool open;  /* it was not judged */
 };
 
 struct facts_reading {
@@ -145,7 +139,6 @@ static void add_audits_with_findings (struct facts_reading *r, int64_t from,
         r->id = xgrow (r->id, r->nids, sizeof (*r->id));
         r->id[r->nids++] = rows.seen[i].audit;
     }
-    ledger_clear (&rows);
 }
 
 /* Whether a drain by us may still stand: newer actions are only resumes that
@@ -199,7 +192,6 @@ static void add_ledger_suspects (struct facts_reading *r)
         if (link != FABRIC_NONE)
             add_host_link (r, r->endpoint[link], r->from);
     }
-    ledger_clear (&rows);
 }
 
 static const char *endpoint_link_id (const struct facts_reading *r,
@@ -220,26 +212,20 @@ static void add_link_audits (struct facts_reading *r, uint32_t e)
                      r->ledger, r->since[e], endpoint_link_id (r, e),
                      f->host[f->endpoint[e].host].name, &rows, r->err));
     for (size_t i = 0; i < rows.n; i++) {
-        const struct ledger_seen *row = &rows.seen[i];
-        uint32_t h = fabric_host_named (f, row->peer ? row->peer : "");
-        struct link_audit v = {
-            .audit = row->audit, .endpoint = e, .lossy = row->lossy,
-            .rated = row->rated, .own = row->own,
-            .clean = row->own && row->clean, .open = row->own && row->open,
-        };
+        struct link_audit v = { rows.seen[i], e };
+        uint32_t h = fabric_host_named (f, v.x.peer ? v.x.peer : "");
 
-        /* its node; its own name if it is not in the fabric */
-        v.peer = h != FABRIC_NONE && f->host[h].count > 0
-                     ? r->node[f->host[h].first]
-                     : pool_strdup (r->facts->pool, row->peer);
-        if (v.clean || v.open) {
+        v.x.clean &= v.x.own;
+        v.x.open &= v.x.own;
+        if (h != FABRIC_NONE && f->host[h].count > 0) /* it is in the fabric */
+            v.x.peer = r->node[f->host[h].first];
+        if (v.x.clean || v.x.open) {
             r->id = xgrow (r->id, r->nids, sizeof (*r->id));
-            r->id[r->nids++] = v.audit;
+            r->id[r->nids++] = v.x.audit;
         }
         r->seen = xgrow (r->seen, r->nseen, sizeof (*r->seen));
         r->seen[r->nseen++] = v;
     }
-    ledger_clear (&rows);
 }
 
 static int compare_link_audits (const void *va, const void *vb)
@@ -247,8 +233,8 @@ static int compare_link_audits (const void *va, const void *vb)
     const struct link_audit *a = va;
     const struct link_audit *b = vb;
 
-    return a->audit != b->audit ? util_compare (a->audit, b->audit)
-                                : util_compare (a->endpoint, b->endpoint);
+    return a->x.audit != b->x.audit ? util_compare (a->x.audit, b->x.audit)
+                                    : util_compare (a->endpoint, b->endpoint);
 }
 
 /* --- audits -------------------------------------------------------------- */
@@ -268,47 +254,30 @@ static struct policy_suspect suspect_of (struct facts_reading *r, int64_t audit,
 {
     uint32_t link = fabric_find_link (r->fabric, id);
     const struct link_audit key = {
-        .audit = audit,
+        .x.audit = audit,
         .endpoint = link == FABRIC_NONE ? link : r->endpoint[link],
     };
     const struct link_audit *v
-        = r->nseen > 0 ? bsearch (&key, r->seen, r->nseen, sizeof (key),
-                                  compare_link_audits)
-                       : NULL;
-    struct policy_suspect s = { .link = pool_strdup (r->facts->pool, id) };
+        = find_sorted (&key, r->seen, r->nseen, compare_link_audits);
 
-    if (v && v->own) {
-        s.host = r->node[v->endpoint];
-        s.port = host_port_name (r, v->endpoint);
-        s.peer = v->peer;
-        s.lossy = v->lossy;
-        s.rated = v->rated;
-    }
-    return s;
+    return v && v->x.own
+               ? (struct policy_suspect){ id, r->node[v->endpoint],
+                                          host_port_name (r, v->endpoint),
+                                          v->x.peer, v->x.lossy, v->x.rated }
+               : (struct policy_suspect){ .link = id };
 }
 
-/* A finding outlives its verdict: with its facts, and without its links. */
 static struct policy_finding finding_of (struct facts_reading *r,
                                          const struct ledger_result *row,
                                          size_t finding)
 {
-    struct pool *pool = r->facts->pool;
-    struct finding x = row->verdict->finding[finding];
     size_t n;
     const struct ledger_suspect *v = ledger_suspects (row, finding, &n);
-    struct policy_suspect *s = pool_alloc (pool, n, sizeof (*s));
+    struct policy_suspect *s = pool_alloc (r->facts->pool, n, sizeof (*s));
 
     for (size_t i = 0; i < n; i++)
         s[i] = suspect_of (r, row->id, v[i].id);
-    x.suspect = x.oneway = x.sw = NULL;
-    x.nsuspects = x.noneway = x.nsw = x.nnodes = 0;
-    x.node = NULL;
-    x.fact = memcpy (pool_alloc (pool, x.nfacts, sizeof (*x.fact)), x.fact,
-                     x.nfacts * sizeof (*x.fact));
-    for (size_t i = 0; i < x.nfacts; i++)
-        for (int k = 0; k < FACT_NAMES; k++)
-            x.fact[i].name[k] = pool_strdup (pool, x.fact[i].name[k]);
-    return (struct policy_finding){ x, s, n };
+    return (struct policy_finding){ row->verdict->finding[finding], s, n };
 }
 
 /* A finding of those of n links that the audit found clean, or did not judge.
@@ -325,11 +294,11 @@ static struct policy_finding no_finding (struct facts_reading *r, bool open,
     };
 
     for (size_t i = 0; i < n; i++)
-        if (open ? v[i].open : v[i].clean)
+        if (open ? v[i].x.open : v[i].x.clean)
             s[f.nsuspects++] = (struct policy_suspect){
                 .link = endpoint_link_id (r, v[i].endpoint),
                 .host = r->node[v[i].endpoint],
-                .port = host_port_name (r, v[i].endpoint), .rated = v[i].rated,
+                .port = host_port_name (r, v[i].endpoint), .rated = v[i].x.rated,
             };
     return f;
 }
@@ -365,8 +334,7 @@ static void add_audit (struct facts_reading *r, const struct ledger_result *row,
         .id = (uint64_t)row->id, .time = row->ended, .whole = row->whole,
         .complete = row->complete, .asked = (size_t)row->asked,
         .nodes = (size_t)row->answered,
-        .leader = pool_strdup (r->facts->pool, row->leader), .finding = f,
-        .nfindings = n,
+        .leader = row->leader, .finding = f, .nfindings = n,
     };
 }
 
@@ -374,10 +342,8 @@ static void read_fact_audits (struct facts_reading *r)
 {
     size_t first = 0, end = 0;
 
-    if (r->nids > 0)
-        qsort (r->id, r->nids, sizeof (*r->id), compare_u64);
-    if (r->nseen > 0)
-        qsort (r->seen, r->nseen, sizeof (*r->seen), compare_link_audits);
+    sort_array (r->id, r->nids, compare_u64);
+    sort_array (r->seen, r->nseen, compare_link_audits);
     r->audit = pool_alloc (r->facts->pool, r->nids, sizeof (*r->audit));
     r->facts->input.audit = r->audit;
     for (size_t i = 0; i < r->nids && !r->failed; i++) {
@@ -390,15 +356,14 @@ static void read_fact_audits (struct facts_reading *r)
             facts_doubt (r->facts, "too many audits found something");
             break;
         }
-        for (first = end; first < r->nseen && r->seen[first].audit < id;)
+        for (first = end; first < r->nseen && r->seen[first].x.audit < id;)
             first++;
-        for (end = first; end < r->nseen && r->seen[end].audit == id;)
+        for (end = first; end < r->nseen && r->seen[end].x.audit == id;)
             end++;
         if (ledger_result (r->ledger, id, r->fabric, true, &row, r->err) == 0)
             add_audit (r, &row, &r->seen[first], end - first);
         else
             r->failed = true;
-        ledger_result_clear (&row);
     }
 }
 
@@ -538,11 +503,6 @@ void facts_clear (struct facts *facts)
     int saved_errno = errno;
 
     pool_destroy (facts->pool);
-    ledger_clear (&facts->input.actions);
-    ledger_clear (&facts->input.signs);
-    ledger_clear (&facts->input.tried);
-    ledger_clear (&facts->input.mutes);
-    ledger_clear (&facts->input.resets);
     *facts = (struct facts){ 0 };
     errno = saved_errno;
 }

@@ -51,7 +51,7 @@ struct facts {
 };
 
 /* Read the ledger in one consistent state. The fabric, the map (NULL: none) and
- * `self` are borrowed. Return 0, or -1 with err; call facts_clear in both
+ * `self` are borrowed, and rows of the ledger, up to ledger_forget. Return 0, or -1 with err; call facts_clear in both
  * cases.
  */
 int facts_read (struct facts *facts, struct ledger *ledger,

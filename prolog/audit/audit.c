@@ -116,8 +116,7 @@ static void set_audit_nodes (struct audit_work *run, const char *const *node,
 {
     memmove (run->node, node, n * sizeof (*node));
     run->job.n = n;
-    if (n > 0)
-        qsort (run->node, n, sizeof (*run->node), compare_strings);
+    sort_array (run->node, n, compare_strings);
     for (size_t i = 0; i < run->audit->fabric->nendpoints; i++)
         run->node_of[i] = text_find (run->node, n, run->all_of[i])
                               ? run->all_of[i]
@@ -169,7 +168,6 @@ static int find_audit_nodes (struct audit_work *run, struct error *err)
         mark[i] = !ledger_is_out (&faulty, run->node[i], now);
     drop_unmarked_nodes (run, mark, "made earlier audits fail");
     set_audit_nodes (run, run->node, run->job.n);
-    ledger_clear (&faulty);
     free (mark);
     return 0;
 }
@@ -421,7 +419,6 @@ static int begin_audit_record (struct audit_work *run,
         = partners_leader (alone ? run->node : run->partner,
                            alone ? run->job.n : run->job.npartners, cause.node,
                            before, last.n > 0 ? (uint64_t)last.audit->id : 0);
-    ledger_clear (&last);
     id = ledger_begin (ledger, clock_date (), run->audit->fabric->hash, &cause,
                        run->node, run->job.n, run->nonce, err);
     if (id < 0)
@@ -630,7 +627,6 @@ static int search_faulty_nodes (struct audit_work *run, struct error *err)
         return -1;
     for (size_t i = 0; i < begun.n; i++)
         searched |= begun.audit[i].why == LEDGER_SEARCH;
-    ledger_clear (&begun);
     if (searched)
         return 0;
     node = xarray (n, sizeof (*node));

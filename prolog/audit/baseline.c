@@ -35,18 +35,17 @@ static int64_t *find_resets (const struct site_baseline *site,
 {
     const struct fabric *f = site->fabric;
     struct ledger_rows rows;
-    int64_t *before
-        = ledger_list (site->ledger, LEDGER_REBASES, 0, 0, &rows, err) < 0
-              ? NULL
-              : xcalloc (f->nlinks, sizeof (*before));
+    int64_t *before;
 
+    if (ledger_list (site->ledger, LEDGER_REBASES, 0, 0, &rows, err) < 0)
+        return NULL;
+    before = xcalloc (f->nlinks, sizeof (*before));
     for (size_t i = 0; i < rows.n; i++) {
         uint32_t link = fabric_find_link (f, rows.rebase[i].link);
 
         if (link != FABRIC_NONE)
             before[link] = rows.rebase[i].after + 1;
     }
-    ledger_clear (&rows);
     return before;
 }
 
@@ -97,18 +96,16 @@ static int covers_all_links (const struct site_baseline *site,
 {
     const struct fabric *f = site->fabric;
     struct ledger_rows rows;
-    int all = ledger_list (site->ledger, LEDGER_NEWEST, 0, 0, &rows, err) < 0
-                  ? -1
-                  : 1;
 
+    if (ledger_list (site->ledger, LEDGER_NEWEST, 0, 0, &rows, err) < 0)
+        return -1;
     for (size_t i = 0; i < rows.n; i++) {
         uint32_t link = fabric_find_link (f, rows.link[i].link);
 
         if (link != FABRIC_NONE && baseline_runs (b, link) < n)
-            all = 0;
+            return 0;
     }
-    ledger_clear (&rows);
-    return all;
+    return 1;
 }
 
 /* The newest audits come first. */
@@ -341,23 +338,18 @@ static int accept_baseline_change (struct ledger *ledger, int64_t now,
 static char *names_of (const struct fabric *f, const struct ledger_rows *rows)
 {
     char *all = NULL;
-    size_t size;
-    FILE *fp = xcheck (open_memstream (&all, &size));
 
     for (size_t i = 0; i < rows->n && i < NAMED; i++) {
         const char *id = rows->link[i].link;
         uint32_t link = fabric_find_link (f, id);
 
-        fputs (i > 0 ? ", " : "", fp);
-        if (link == FABRIC_NONE)
-            fputs (id, fp);
-        else
-            fprintf (fp, "%s -- %s", PORT_NAME (f, f->link[link].a),
-                     PORT_NAME (f, f->link[link].b));
+        xappend (&all, "%s%s", i > 0 ? ", " : "",
+                 link == FABRIC_NONE ? id : PORT_NAME (f, f->link[link].a));
+        if (link != FABRIC_NONE)
+            xappend (&all, " -- %s", PORT_NAME (f, f->link[link].b));
     }
     if (rows->n > NAMED)
-        fprintf (fp, ", and %zu more", rows->n - NAMED);
-    xcheck (fclose (fp) == 0 ? all : NULL);
+        xappend (&all, ", and %zu more", rows->n - NAMED);
     return all;
 }
 
@@ -390,17 +382,14 @@ int site_baseline_settle (const struct site_baseline *site, int64_t now,
                           double fail_ns, char **said, struct error *err)
 {
     struct ledger_rows rows;
-    int n = ledger_list (site->ledger, LEDGER_SETTLED, now - SETTLE_WITHIN_S,
-                         (int64_t)fail_ns, &rows, err)
-                    < 0
-                ? -1
-                : (int)rows.n;
 
-    for (size_t i = 0; i < rows.n && n > 0; i++)
+    if (ledger_list (site->ledger, LEDGER_SETTLED, now - SETTLE_WITHIN_S,
+                     (int64_t)fail_ns, &rows, err) < 0)
+        return -1;
+    for (size_t i = 0; i < rows.n; i++)
         if (accept_baseline_change (site->ledger, now, &rows.link[i], err) < 0)
-            n = -1;
-    if (n > 0)
+            return -1;
+    if (rows.n > 0)
         *said = sentence (site->fabric, &rows);
-    ledger_clear (&rows);
-    return n;
+    return (int)rows.n;
 }

@@ -76,7 +76,6 @@ static int put_rebases (struct changes *p, struct error *err)
                     xasprintf ("%s: %s", cable, v->why));
         free (cable);
     }
-    ledger_clear (&rows);
     return rc;
 }
 
@@ -95,7 +94,6 @@ static int put_actions (struct changes *p, struct error *err)
             add_change (p, v->done, drain ? "drained" : "resumed", v->link,
                         xasprintf ("%s: %s", v->node, v->why));
     }
-    ledger_clear (&rows);
     return rc;
 }
 
@@ -114,7 +112,6 @@ static int put_kernels (struct changes *p, struct error *err)
                         xasprintf ("kernel %s, by now on %s", v->kernel,
                                    COUNTED ((uint64_t)v->nodes, "node")));
     }
-    ledger_clear (&rows);
     return rc;
 }
 
@@ -246,8 +243,7 @@ static void compare_snapshots (struct changes *p, const char *path)
             name = xgrow (name, n, sizeof (*name));
             name[n++] = xstrdup (e->d_name);
         }
-    if (n > 0)
-        qsort (name, n, sizeof (*name), compare_strings);
+    sort_array (name, n, compare_strings);
     for (size_t i = n; i-- > 0; free (name[i])) {
         char *old = xasprintf ("%s/%s", in, name[i]);
         json_t *before = n - i > SNAPSHOTS ? NULL : read_cables (old);
@@ -280,8 +276,7 @@ json_t *changed_json (const struct reports *in, int64_t now, struct error *err)
             compare_snapshots (&p, path);
         list = xcheck (json_array ());
     }
-    if (p.n > 0)
-        qsort (p.v, p.n, sizeof (*p.v), newer_change);
+    sort_array (p.v, p.n, newer_change);
     for (size_t i = 0; list && i < p.n && i < CHANGES; i++)
         json_add (list, json_pack ("{s:I, s:s, s:s*, s:o}", "time",
                                    (json_int_t)p.v[i].time, "kind",

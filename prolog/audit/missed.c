@@ -67,7 +67,6 @@ int missed_nodes (struct hostlist *missed, const struct reports *in,
         if (rc >= 0 && now - last > DAY_S + (out ? 0 : every_s))
             missed->name[missed->count++] = xstrdup (node);
     }
-    ledger_clear (&faulty);
     free (known);
     return rc < 0 ? -1 : 0;
 }
@@ -106,8 +105,7 @@ static void add_strangers (const struct reports *in, json_t *missed)
 
     for (size_t i = 0; i < in->nodes->n; i++)
         name[i] = in->nodes->v[i].name;
-    if (in->nodes->n > 0)
-        qsort (name, in->nodes->n, sizeof (*name), compare_strings);
+    sort_array (name, in->nodes->n, compare_strings);
     for (size_t i = 0; i < in->fabric->nhosts; i++) {
         const char *node = in->node_of[in->fabric->host[i].first];
 
@@ -174,8 +172,6 @@ json_t *missed_json (const struct reports *in, int64_t now, struct error *err)
     if (rc == 0)
         add_strangers (in, missed);
     hostlist_clear (&list);
-    ledger_clear (&faulty);
-    ledger_clear (&silent);
     free (known);
     if (rc == 0)
         return fold_missed (missed);

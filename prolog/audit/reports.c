@@ -62,8 +62,7 @@ static uint64_t *list_pages (DIR *d, size_t *n)
         if ((id[*n] = page_id (e->d_name)))
             (*n)++;
     }
-    if (*n > 0)
-        qsort (id, *n, sizeof (*id), compare_u64);
+    sort_array (id, *n, compare_u64);
     return id;
 }
 
@@ -136,11 +135,11 @@ int reports_tidy (const struct site *site, struct ledger *ledger,
 static json_t *list_drained (struct ledger *ledger, struct error *err)
 {
     struct ledger_rows rows;
-    json_t *drained
-        = ledger_list (ledger, LEDGER_ACTIONS, ACTIONS, 0, &rows, err) < 0
-              ? NULL
-              : xcheck (json_object ());
+    json_t *drained;
 
+    if (ledger_list (ledger, LEDGER_ACTIONS, ACTIONS, 0, &rows, err) < 0)
+        return NULL;
+    drained = xcheck (json_object ());
     for (size_t i = 0; i < rows.n; i++) {
         const struct ledger_action *v = &rows.action[i];
 
@@ -148,7 +147,6 @@ static json_t *list_drained (struct ledger *ledger, struct error *err)
             json_put (drained, v->node,
                       json_boolean (v->kind == POLICY_DRAIN));
     }
-    ledger_clear (&rows);
     return drained;
 }
 

@@ -50,8 +50,6 @@ struct sitepage {
     struct ledger_rate *rate; /* [link] in the direction with the least share of
                               what was expected, which is 0 if it was not
                               measured; NULL: none was */
-    struct ledger_result *read; /* that have the findings */
-    size_t nread;
     struct wrong *wrong;
     struct words_case *cases; /* of their tickets */
     size_t nwrong;
@@ -152,7 +150,6 @@ static int note_links (struct sitepage *p, struct error *err)
             .ended = row->ended,
         };
     }
-    ledger_clear (&rows);
     for (size_t i = 0; i < f->nlinks; i++)
         if (!fabric_is_up (f, &f->link[i]))
             p->cell[i] = CELL_DOWN;
@@ -178,7 +175,6 @@ static int note_rates (struct sitepage *p, struct error *err)
                 || row->bits * r->expected < r->bits * row->expected))
             *r = *row;
     }
-    ledger_clear (&rows);
     return rc;
 }
 
@@ -221,29 +217,21 @@ static bool move_finding (struct wrong *w, struct verdict *v)
 /* Read the findings of `wrong`, and sort them; those of others' traffic go. */
 static int read_findings (struct sitepage *p, struct error *err)
 {
-    struct verdict *v = NULL;
-    int64_t read = 0;
-    size_t n = 0, total = p->nwrong;
-    int rc = 0;
+    struct ledger_result r = { .id = 0 };
+    size_t n = 0;
 
-    for (size_t i = 0; i < total && rc == 0; i++) {
+    for (size_t i = 0; i < p->nwrong; i++) {
         struct wrong w = p->wrong[i];
 
-        if (w.audit != read) {
-            p->read = pool_grow (p->pool, p->read, p->nread, sizeof (*p->read));
-            rc = ledger_result (p->in->ledger, w.audit, p->in->fabric, true,
-                                &p->read[p->nread], err);
-            v = p->read[p->nread++].verdict;
-            read = w.audit;
-        }
-        if (rc == 0 && move_finding (&w, v))
+        if (w.audit != r.id
+            && ledger_result (p->in->ledger, w.audit, p->in->fabric, true, &r,
+                              err) < 0)
+            return -1;
+        if (move_finding (&w, r.verdict))
             p->wrong[n++] = w;
     }
     p->nwrong = n;
-    if (rc < 0)
-        return -1;
-    if (n > 0)
-        qsort (p->wrong, n, sizeof (*p->wrong), compare_wrong);
+    sort_array (p->wrong, n, compare_wrong);
     for (; p->nwrong > FINDINGS; p->unshown++)
         p->nwrong--;
     for (size_t i = p->nwrong; i-- > 0;) { /* the worst is said last */
@@ -262,9 +250,7 @@ static int read_findings (struct sitepage *p, struct error *err)
 
 static bool has_page (const struct sitepage *p, uint64_t audit)
 {
-    return p->npages > 0
-           && bsearch (&audit, p->pages, p->npages, sizeof (audit),
-                       compare_u64);
+    return find_sorted (&audit, p->pages, p->npages, compare_u64);
 }
 
 /* Since when, in how many audits, which jobs led to these. */
@@ -284,7 +270,6 @@ static int put_since (const struct sitepage *p, const struct wrong *w,
     json_put (about, "first",
               json_integer (seen.n > 0 ? seen.seen->audit : w->audit));
     json_put (about, "audits", json_integer ((json_int_t)seen.n));
-    ledger_clear (&seen);
     return rc;
 }
 
@@ -354,11 +339,11 @@ static struct words_case case_of (const struct wrong *w, const json_t *about)
 static json_t *about_json (struct sitepage *p, struct error *err)
 {
     struct ledger_rows mutes;
-    json_t *list
-        = ledger_list (p->in->ledger, LEDGER_MUTES, 0, 0, &mutes, err) < 0
-              ? NULL
-              : xcheck (json_array ());
+    json_t *list;
 
+    if (ledger_list (p->in->ledger, LEDGER_MUTES, 0, 0, &mutes, err) < 0)
+        return NULL;
+    list = xcheck (json_array ());
     p->cases = pool_alloc (p->pool, p->nwrong, sizeof (*p->cases));
     for (size_t i = 0; list && i < p->nwrong; i++) {
         const struct wrong *w = &p->wrong[i];
@@ -381,7 +366,6 @@ static json_t *about_json (struct sitepage *p, struct error *err)
         else
             p->cases[i] = case_of (w, about);
     }
-    ledger_clear (&mutes);
     return list;
 }
 
@@ -505,11 +489,11 @@ static json_t *drained_json (const struct reports *in)
 static json_t *newest_site_audits (const struct sitepage *p, struct error *err)
 {
     struct ledger_rows rows;
-    json_t *list
-        = ledger_list (p->in->ledger, LEDGER_AUDITS, AUDITS, 0, &rows, err) < 0
-              ? NULL
-              : xcheck (json_array ());
+    json_t *list;
 
+    if (ledger_list (p->in->ledger, LEDGER_AUDITS, AUDITS, 0, &rows, err) < 0)
+        return NULL;
+    list = xcheck (json_array ());
     for (size_t i = 0; i < rows.n; i++) {
         const struct ledger_audit *a = &rows.audit[i];
 
@@ -525,22 +509,20 @@ static json_t *newest_site_audits (const struct sitepage *p, struct error *err)
                                    page_text (a->sentence ? a->sentence : ""),
                                    "page", has_page (p, (uint64_t)a->id)));
     }
-    ledger_clear (&rows);
     return list;
 }
 
 static json_t *remarks_json (const struct sitepage *p, struct error *err)
 {
     struct ledger_rows rows;
-    json_t *list
-        = ledger_list (p->in->ledger, LEDGER_SAID, 0, 0, &rows, err) < 0
-              ? NULL
-              : xcheck (json_array ());
+    json_t *list;
 
+    if (ledger_list (p->in->ledger, LEDGER_SAID, 0, 0, &rows, err) < 0)
+        return NULL;
+    list = xcheck (json_array ());
     for (size_t i = 0; i < rows.n; i++)
         if (!*rows.said[i].node)
             json_add (list, page_text (rows.said[i].words));
-    ledger_clear (&rows);
     return list;
 }
 
@@ -615,8 +597,6 @@ int sitepage_write (const struct reports *in, const uint64_t *pages,
     free (odd);
     if (rc == 0)
         rc = page_write (&page, fp, err);
-    while (p.nread > 0)
-        ledger_result_clear (&p.read[--p.nread]);
     json_decref (page.site);
     json_decref (page.map);
     verdict_destroy (v);

@@ -308,7 +308,7 @@ static void record_loopbacks (struct recorded_audit *r, const struct samples *s)
 
     for (size_t i = 0; i < s->nloopbacks; i++)
         v[i] = &s->loopback[i];
-    qsort (v, s->nloopbacks, sizeof (*v), compare_loopback_minimum);
+    sort_array (v, s->nloopbacks, compare_loopback_minimum);
     for (size_t i = 0, n; i < s->nloopbacks && !r->l->failed; i += n) {
         const struct loopback *middle;
 
@@ -392,9 +392,7 @@ static void record_rates (struct recorded_audit *r, const struct samples *s,
         const struct verdict_rate *x = &v->rate[i];
         const struct baseline_rate key = { r->audit, x->arc, 0, 0 };
         const struct baseline_rate *of
-            = b.nrates > 0 ? bsearch (&key, b.rate, b.nrates, sizeof (key),
-                                      compare_baseline_rates)
-                           : NULL;
+            = find_sorted (&key, b.rate, b.nrates, compare_baseline_rates);
 
         db_do (r->l,
                "INSERT INTO rate (audit, link, way, bits, expected, offered)"
@@ -753,7 +751,6 @@ static void end_notices (struct ledger *l, int64_t time, const char *class_is,
         if (!has_key (notice, n, held.notice[i].key))
             db_do (l, "UPDATE notice SET over = ?2 WHERE id = ?1",
                    INT (held.notice[i].id), INT (time));
-    ledger_clear (&held);
 }
 
 int ledger_notices (struct ledger *l, int64_t time, const char *class_is,

@@ -462,15 +462,18 @@ struct ledger_rows {
         struct ledger_suspect *suspect;
         struct ledger_rate *rate;
     };
-    struct pool *texts; /* what they point to */
 };
 
 /* Read rows. Work grows with their number, or that of the audits since. Return 0,
- * or -1 with err and no rows; call ledger_clear in both cases.
+ * or -1 with err and no rows.
  */
 int ledger_list (struct ledger *ledger, enum ledger_kind kind, int64_t from,
                  int64_t to, struct ledger_rows *rows, struct error *err);
-void ledger_clear (struct ledger_rows *rows);
+
+/* All that was read since the last call of it, rows, results and what they point
+ * to, is the ledger's and goes with this, or when it is closed.
+ */
+void ledger_forget (struct ledger *ledger);
 
 /*
  * As JSON, for `pmm --json` and people alone: no program reads it back
@@ -592,16 +595,14 @@ struct ledger_result {
                                      was not judged */
     struct ledger_rows suspects; /* of all findings, in their order */
     struct ledger_rows open;     /* links that were not judged: link */
-    struct ledger_rows row;
 };
 
 /* Read it. If a suspect of a finding is not in the fabric any more, the finding
  * has no suspects, or if `part` the other ones. errno ENOENT if there is no such
- * audit. Return 0, or -1 with err; call ledger_result_clear in both cases.
+ * audit. Return 0, or -1 with err.
  */
 int ledger_result (struct ledger *ledger, int64_t id, const struct fabric *f,
                    bool part, struct ledger_result *result, struct error *err);
-void ledger_result_clear (struct ledger_result *result);
 /* The n suspects of a finding, also those that are not in the fabric any more. */
 const struct ledger_suspect *ledger_suspects (const struct ledger_result *r,
                                               size_t finding, size_t *n);

@@ -498,7 +498,7 @@ static unsigned int column_word (const struct db_table *t, const char *column,
 
 static void set_member (struct ledger *l, const struct db_table *t,
                         const struct db_column *c, void *to, sqlite3_stmt *row,
-                        int i, struct ledger_rows *rows)
+                        int i)
 {
     bool null = sqlite3_column_type (row, i) == SQLITE_NULL;
     const char *text = c->type < DB_TEXT || null ? NULL : db_text (row, i);
@@ -513,9 +513,7 @@ static void set_member (struct ledger *l, const struct db_table *t,
     else if (c->type == DB_WORD)
         *(unsigned int *)to = column_word (t, c->name, text);
     else if (text) {
-        if (!rows->texts)
-            rows->texts = pool_create ();
-        *(char **)to = copy = pool_strdup (rows->texts, text);
+        *(char **)to = copy = pool_strdup (db_pool (l), text);
         if (strcmp (text_clean (copy), text) != 0) {
             say_damaged (l, "a text is not text");
             db_fail (l);
@@ -536,18 +534,22 @@ void db_read (struct ledger *l, const struct db_table *t,
     for (row = db_first (l, sql, v, n); row; row = db_next (l, row)) {
         char *to;
 
-        rows->v = xgrow (rows->v, rows->n, t->size);
-        to = memset ((char *)rows->v + rows->n++ * t->size, 0, t->size);
+        rows->v = pool_grow (db_pool (l), rows->v, rows->n, t->size);
+        to = (char *)rows->v + rows->n++ * t->size;
         for (int i = 0; i < columns; i++)
-            set_member (l, t, of[i], to + of[i]->at, row, i, rows);
+            set_member (l, t, of[i], to + of[i]->at, row, i);
     }
 }
 
-void ledger_clear (struct ledger_rows *rows)
+struct pool *db_pool (struct ledger *l)
 {
-    pool_destroy (rows->texts);
-    free (rows->v);
-    *rows = (struct ledger_rows){ 0 };
+    return l->read = l->read ? l->read : pool_create ();
+}
+
+void ledger_forget (struct ledger *l)
+{
+    pool_destroy (l->read);
+    l->read = NULL;
 }
 
 static struct db_value value_of (const struct db_table *t,
@@ -896,6 +898,7 @@ void ledger_close (struct ledger *l)
     for (size_t i = 0; i < l->nstmts; i++)
         sqlite3_finalize (l->stmt[i].stmt);
     free (l->stmt);
+    ledger_forget (l);
     sqlite3_close (l->db);
     free (l->path);
     free (l);

@@ -27,6 +27,7 @@ struct ledger {
         sqlite3_stmt *stmt;
     } *stmt;
     size_t nstmts;
+    struct pool *read;    /* all that was read; NULL: nothing since ledger_forget */
     bool counted;         /* ledger_work tells what is done */
     struct error *err;    /* of the current call, */
     bool failed;          /* ... whether it has failed, */
@@ -189,9 +190,10 @@ struct db_table {
             = { DB_##n_ (row, __VA_ARGS__) } \
     }
 
-/* Add the rows of a statement to those that were read. A column that the table
- * lacks is a failure. A member without a column is zero.
+/* Add the rows of a statement to those that were read, in db_pool. A column that the
+ * table lacks is a failure. A member without a column is zero.
  */
+struct pool *db_pool (struct ledger *l);
 void db_read (struct ledger *l, const struct db_table *t,
               struct ledger_rows *rows, const char *sql,
               const struct db_value *v, size_t n);

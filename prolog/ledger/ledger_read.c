@@ -228,7 +228,7 @@ static int read_list (struct ledger *l, const struct db_table *t,
     db_start (l, err);
     db_read (l, t, rows, sql, v, n);
     if (l->failed)
-        ledger_clear (rows);
+        rows->n = 0;
     return (int)db_result (l, 0);
 }
 
@@ -373,9 +373,7 @@ static int compare_row_name (const void *name, const void *row)
 
 bool ledger_has_host (const struct ledger_rows *hosts, const char *host)
 {
-    return hosts->n > 0
-           && bsearch (host, hosts->host, hosts->n, sizeof (*hosts->host),
-                       compare_row_name);
+    return find_sorted (host, hosts->host, hosts->n, compare_row_name);
 }
 
 const struct ledger_fault *ledger_fault_of (const struct ledger_rows *faulty,
@@ -641,8 +639,11 @@ static void read_verdict_findings (struct ledger *l, struct ledger_result *r,
         if (!known && !part)
             x->nsuspects = x->noneway = x->nsw = 0;
     }
-    ledger_clear (&facts);
-    ledger_clear (&rows);
+}
+
+static void destroy_verdict (void *v)
+{
+    verdict_destroy (v);
 }
 
 int ledger_result (struct ledger *l, int64_t id, const struct fabric *f,
@@ -651,6 +652,7 @@ int ledger_result (struct ledger *l, int64_t id, const struct fabric *f,
     struct ledger_rows row = { 0 };
 
     *r = (struct ledger_result){ .verdict = verdict_create () };
+    pool_keep (db_pool (l), r->verdict, destroy_verdict);
     db_start (l, err);
     db_read (l, &results, &row,
              "SELECT a.id, a.ended, a.status, a.complete AS whole, a.complete"
@@ -673,22 +675,12 @@ int ledger_result (struct ledger *l, int64_t id, const struct fabric *f,
         r->verdict = v;
         v->status = r->status > VERDICT_FAIL ? VERDICT_FAIL : r->status;
     }
-    r->row = row;
     read_verdict_findings (l, r, f, part);
     db_read (l, &links, &r->open,
              "SELECT n.text AS link FROM open o JOIN name n ON n.id = o.link"
              " WHERE o.audit = ? ORDER BY n.text",
              VALUES (INT (id)));
     return (int)db_result (l, 0);
-}
-
-void ledger_result_clear (struct ledger_result *r)
-{
-    verdict_destroy (r->verdict);
-    ledger_clear (&r->suspects);
-    ledger_clear (&r->open);
-    ledger_clear (&r->row);
-    r->verdict = NULL;
 }
 
 /*
@@ -925,8 +917,7 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
     v = rows.v;
     work = xarray (rows.n, sizeof (*work));
     n = center_routes (v, rows.n, work);
-    if (n > 0)
-        qsort (v, n, sizeof (*v), by_audit);
+    sort_array (v, n, by_audit);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && v[end].audit == v[i].audit;)
             end++;
@@ -939,8 +930,6 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
                                   ? &carried.rate[rate] : NULL));
     }
     free (work);
-    ledger_clear (&carried);
-    ledger_clear (&rows);
     return db_json (l, points);
 }
 

@@ -70,14 +70,12 @@ int service_may_audit (const struct service *s, struct ledger *ledger,
     char why[QUEUE_WHY_MAX];
     int64_t now = clock_date ();
     struct ledger_rows begun;
-    int rc = ledger_list (ledger, LEDGER_BEGUN, now - HOUR_S, now + HOUR_S,
-                          &begun, err);
 
-    if (rc == 0)
-        rc = queue_may (begun.audit, begun.n, reason, (size_t)s->site.audits_per_hour,
-                        now, why);
-    ledger_clear (&begun);
-    return rc;
+    return ledger_list (ledger, LEDGER_BEGUN, now - HOUR_S, now + HOUR_S, &begun,
+                        err) < 0
+               ? -1
+               : queue_may (begun.audit, begun.n, reason,
+                            (size_t)s->site.audits_per_hour, now, why);
 }
 
 int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
@@ -95,7 +93,6 @@ int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
         else
             nodes->name[n++] = nodes->name[i];
     nodes->count = n;
-    ledger_clear (&faulty);
     return 0;
 }
 
@@ -142,23 +139,20 @@ int service_comment (const struct service *s, struct ledger *ledger,
     struct ledger_result r;
     struct verdict *v;
     struct comment c;
-    int64_t rc;
 
     if (!strcmp (s->site.action, "report"))
         return 0;
-    rc = ledger_result (ledger, audit, s->fabric, false, &r, err);
-    v = r.verdict;
-    if (rc == 0 && (rc = ledger_extent (ledger, audit, v, err)) == 0) {
-        /* none that a limit outranks, or that is of another fabric */
-        while (v->nfindings > 0 && (v->finding->level < v->status
-                                    || v->finding->nsuspects == 0))
-            v->nfindings--;
-        comment_of_audit (&c, audit, v, s->fabric);
-        comment_format (&c, entry);
-        rc = ledger_comment_add (ledger, clock_date (), job, 0, entry, err);
-    }
-    ledger_result_clear (&r);
-    return rc < 0 ? -1 : 0;
+    if (ledger_result (ledger, audit, s->fabric, false, &r, err) < 0
+        || ledger_extent (ledger, audit, v = r.verdict, err) < 0)
+        return -1;
+    /* none that a limit outranks, or that is of another fabric */
+    while (v->nfindings > 0 && (v->finding->level < v->status
+                                || v->finding->nsuspects == 0))
+        v->nfindings--;
+    comment_of_audit (&c, audit, v, s->fabric);
+    comment_format (&c, entry);
+    return ledger_comment_add (ledger, clock_date (), job, 0, entry, err) < 0 ? -1
+                                                                              : 0;
 }
 
 int duty_comments (const struct service *s, struct ledger *ledger,

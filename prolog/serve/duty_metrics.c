@@ -177,7 +177,6 @@ static int take_rates (struct metrics *m, struct error *err)
         m->link[link].expected[row->way] = row->expected;
         m->link[link].rated = row->ended;
     }
-    ledger_clear (&rows);
     return rc;
 }
 
@@ -195,7 +194,6 @@ static int take_links (struct metrics *m, struct error *err)
             end++;
         update_finding_metrics (m, row, end - i);
     }
-    ledger_clear (&rows);
     return rc < 0 ? rc : take_rates (m, err);
 }
 
@@ -570,7 +568,6 @@ static int put_audits (const struct metrics *m, struct error *err)
         write_metric (m, "pmm_audit_last_success_timestamp_seconds",
                       "When the newest audit ended that is not UNKNOWN.",
                       (double)ended);
-    ledger_clear (&totals);
     return rc < 0 ? -1 : 0;
 }
 
@@ -586,7 +583,6 @@ static int put_drains (const struct metrics *m, struct error *err)
             resumes += rows.action[i].kind == POLICY_RESUME;
             n[rows.action[i].cause] += rows.action[i].kind == POLICY_DRAIN;
         }
-    ledger_clear (&rows);
     if (rc < 0)
         return -1;
     for (int i = 0; i < CAUSES; i++)

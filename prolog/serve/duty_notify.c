@@ -230,7 +230,6 @@ static int list_actions (const struct notice_source *of, struct notices *list,
                     v->link, v->after);
         add_notice_key (list, "action:%" PRId64, v->id);
     }
-    ledger_clear (&rows);
     return rc;
 }
 
@@ -266,10 +265,9 @@ static int find_fails (const struct service *s, struct ledger *ledger,
     bool rate = row->basis == BASIS_RATE;
     bool rated = row->rate_expected_bits > 0;
     int64_t within = now - s->site.confirm_within_ms / 1000, oldest;
-    struct ledger_rows found, crossed = { 0 };
+    struct ledger_rows found, crossed;
     const struct ledger_audit *new = NULL;
     size_t end = 0;
-    int rc;
 
     *f = (struct link_fails){ 0 };
     while (end < audits->n && audits->audit[end].begun >= within)
@@ -277,9 +275,10 @@ static int find_fails (const struct service *s, struct ledger *ledger,
     if (end == 0)
         return 0;
     oldest = audits->audit[end - 1].id;
-    if ((rc = ledger_found (ledger, oldest, row->link, &found, err)) == 0)
-        rc = ledger_link_audits (ledger, oldest, row->link, "", &crossed, err);
-    for (size_t i = 0; rc == 0 && i < end; i++) {
+    if (ledger_found (ledger, oldest, row->link, &found, err) < 0
+        || ledger_link_audits (ledger, oldest, row->link, "", &crossed, err) < 0)
+        return -1;
+    for (size_t i = 0; i < end; i++) {
         const struct ledger_audit *a = &audits->audit[i];
         const struct ledger_seen *seen = seen_by (&found, a->id);
         const struct ledger_seen *crosses = seen_by (&crossed, a->id);
@@ -301,9 +300,7 @@ static int find_fails (const struct service *s, struct ledger *ledger,
                         && a->leader && new->leader
                         && strcmp (a->leader, new->leader) != 0;
     }
-    ledger_clear (&found);
-    ledger_clear (&crossed);
-    return rc;
+    return 0;
 }
 
 /* Whether one audit is not enough to tell of such a finding: others' traffic
@@ -337,8 +334,6 @@ int service_doubted (const struct service *s, struct ledger *ledger,
         if (rc == 0 && !f.confirmed && since > doubt[link].since)
             doubt[link] = (struct doubt){ .since = since, .fails = f.times > 0 };
     }
-    ledger_clear (&audits);
-    ledger_clear (&rows);
     return rc;
 }
 
@@ -390,10 +385,8 @@ int service_cables (const struct service *s, struct ledger *ledger, bool all,
             continue;
         }
         finding = row->finding;
-        if (r.id != row->audit) {
-            ledger_result_clear (&r);
+        if (r.id != row->audit)
             rc = ledger_result (ledger, row->audit, s->fabric, false, &r, err);
-        }
         last = false;
         x = rc == 0 && finding >= 0 && (size_t)finding < r.verdict->nfindings
                 ? &r.verdict->finding[finding]
@@ -410,9 +403,6 @@ int service_cables (const struct service *s, struct ledger *ledger, bool all,
         add_notice_key (list, "cable:%s", row->link);
         last = true;
     }
-    ledger_result_clear (&r);
-    ledger_clear (&audits);
-    ledger_clear (&rows);
     return rc;
 }
 
@@ -435,19 +425,22 @@ static size_t count_notice_nodes (const struct ledger_rows *rows,
     return n;
 }
 
-static void write_digest (const struct ledger_rows *rows, size_t audits,
-                          const struct notices *cables, FILE *fp)
+static char *digest_words (const struct ledger_rows *rows, size_t audits,
+                           const struct notices *cables)
 {
-    fprintf (fp, "the last 7 days: %s", COUNTED (audits, "audit"));
-    fprintf (fp, ", drained %zu, resumed %zu, would have drained %zu",
-             count_notice_nodes (rows, EVENT_DRAIN),
-             count_notice_nodes (rows, EVENT_RESUME),
-             count_notice_nodes (rows, EVENT_WOULD_DRAIN));
-    fprintf (fp, "; %s to look at", COUNTED (cables->n, "cable"));
+    char *words = xasprintf (
+        "the last 7 days: %s, drained %zu, resumed %zu, would have drained %zu; "
+        "%s to look at", COUNTED (audits, "audit"),
+        count_notice_nodes (rows, EVENT_DRAIN),
+        count_notice_nodes (rows, EVENT_RESUME),
+        count_notice_nodes (rows, EVENT_WOULD_DRAIN),
+        COUNTED (cables->n, "cable"));
+
     for (size_t i = 0; i < cables->n && i < SHOWN; i++)
-        fprintf (fp, "%s%s", i ? "; " : ": ", cables->v[i].words);
+        xappend (&words, "%s%s", i ? "; " : ": ", cables->v[i].words);
     if (cables->n > SHOWN)
-        fputs ("; ...", fp);
+        xappend (&words, "; ...");
+    return words;
 }
 
 static int64_t week_of (int64_t now)
@@ -461,32 +454,24 @@ static int list_digest (const struct notice_source *of, struct notices *list,
     int64_t now = of->now;
     struct ledger_rows rows, audits = { 0 };
     struct notices cables = { 0 };
-    char *words = NULL;
-    size_t size;
-    FILE *fp;
+    char *words;
     int rc;
 
     if (week_of (now) == of->told->digest)
         return 1;
-    rc = ledger_list (of->ledger, LEDGER_NOTICES, now - WEEK_S, 0, &rows, err)
-                     < 0
-                 || ledger_list (of->ledger, LEDGER_BEGUN, now - WEEK_S, now,
-                                 &audits, err)
-                        < 0
-             ? -1
-             : service_cables (of->s, of->ledger, true, now, &cables, err);
-
+    rc = ledger_list (of->ledger, LEDGER_NOTICES, now - WEEK_S, 0, &rows, err);
+    if (rc == 0)
+        rc = ledger_list (of->ledger, LEDGER_BEGUN, now - WEEK_S, now, &audits,
+                          err);
+    if (rc == 0)
+        rc = service_cables (of->s, of->ledger, true, now, &cables, err);
     if (rc == 0) {
-        fp = xcheck (open_memstream (&words, &size));
-        write_digest (&rows, audits.n, &cables, fp);
-        xcheck (fclose (fp) == 0 ? words : NULL);
+        words = digest_words (&rows, audits.n, &cables);
         put_notice (list, EVENT_DIGEST, words, NULL, NULL, 0);
         add_notice_key (list, "digest:%" PRId64, week_of (now));
         free (words);
     }
     notices_clear (&cables);
-    ledger_clear (&rows);
-    ledger_clear (&audits);
     return rc;
 }
 
@@ -702,7 +687,6 @@ static int record_notify_result (const struct service *s,
                          text_clean (how));
         rc = ledger_told (ledger, id, how, err);
     }
-    ledger_clear (&rows);
     return rc;
 }
 
@@ -712,10 +696,7 @@ static int send_oldest_notice (const struct service *s, struct ledger *ledger,
     struct ledger_rows rows;
     int rc = ledger_list (ledger, LEDGER_UNTOLD, 0, 1, &rows, err);
 
-    if (rows.n > 0)
-        rc = start_notify_program (s, told, rows.notice, lock, err);
-    ledger_clear (&rows);
-    return rc;
+    return rows.n > 0 ? start_notify_program (s, told, rows.notice, lock, err) : rc;
 }
 
 /* The ledger does not work: tell what has failed, once. */

@@ -199,7 +199,6 @@ static int confirm_wish (const struct service *s, struct ledger *ledger,
     else
         w->held = now + (nodes.count > 1 ? RETRY_S : SOON_S);
     free (former.name);
-    ledger_clear (&rows);
     return rc;
 }
 

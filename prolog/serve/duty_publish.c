@@ -185,7 +185,6 @@ static int take_audit (struct publication *w, struct ledger *ledger,
     for (size_t i = 0; i < r.open.n && rc == 0; i++)
         set_node_level (w, node_at_host_link (w, r.open.link[i].link), &r,
                         false, VERDICT_UNKNOWN, untold);
-    ledger_result_clear (&r);
     return rc;
 }
 
@@ -209,7 +208,6 @@ static int take_audits (struct publication *w, struct ledger *ledger,
     for (size_t i = rows.n; i-- > 0 && rc == 0;)
         if (i + 1 == rows.n || rows.link[i].audit != rows.link[i + 1].audit)
             rc = take_audit (w, ledger, rows.link[i].audit, err);
-    ledger_clear (&rows);
     return rc;
 }
 

@@ -218,7 +218,6 @@ static int decide_queue (const struct service *s, struct ledger *ledger,
         queue_clear (&plan);
     }
     free (host);
-    ledger_clear (&list);
     return rc;
 }
 

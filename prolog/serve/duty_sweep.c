@@ -52,7 +52,6 @@ static int find_idle_endpoints (const struct service *s, struct ledger *ledger,
                 name[n++] = f->endpoint[i].name;
         rc = n < 2 ? 0 : (*ps = fabric_pathset (f, name, n, err)) ? 1 : -1;
     }
-    ledger_clear (&silent);
     hostlist_clear (&idle);
     free (name);
     return rc;
@@ -74,7 +73,6 @@ int64_t *service_measured (const struct fabric *f, struct ledger *ledger,
         if (link != FABRIC_NONE)
             measured[link] = rows.link[i].ended;
     }
-    ledger_clear (&rows);
     return measured;
 }
 

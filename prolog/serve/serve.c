@@ -248,6 +248,8 @@ static bool run_duty (struct running *r, size_t i, struct duty_state *state)
     if ((duties[i].needs < LEDGER || keep_ledger (r, &err) == 0)
         && (duties[i].needs < FABRIC || keep_fabric (r, &err) == 0))
         rc = duties[i].run (s, r->ledger, &r->state, &err);
+    if (r->ledger)
+        ledger_forget (r->ledger);
     if (rc < 0) {
         log_duty_error (s, state, &err);
         told_trouble (told, duties[i].name, err.text);

@@ -448,6 +448,5 @@ int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
         *written += rc == 0 && fates[i] == THERE;
     }
     child_free (fates);
-    ledger_clear (&due);
     return rc < 0 ? -1 : (int)b.n;
 }

@@ -536,7 +536,6 @@ static const char *recorded (struct season *s)
                   kind < POLICY_KINDS ? policy_kind_name (kind) : "odd",
                   rows.action[i].done < 0 ? "?" : "");
     }
-    ledger_clear (&rows);
     return buf;
 }
 

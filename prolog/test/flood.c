@@ -199,7 +199,6 @@ static bool is_named (int64_t id, const char *host)
             fails++;
         }
     }
-    ledger_result_clear (&r);
     return named;
 }
 

@@ -652,7 +652,6 @@ static int64_t out_s (struct ledger *l, const char *node, int64_t now)
     ledger_faulty (l, now, &faulty, &err);
     out = ledger_is_out (&faulty, node, now);
     s = out ? out->until - now : 0;
-    ledger_clear (&faulty);
     return s;
 }
 
@@ -896,11 +895,9 @@ static void test_service (void)
     ok (ledger_list (l, LEDGER_SILENT, 650, 0, &silent, &err) == 0
             && silent.n == 1 && ledger_has_host (&silent, host[2]),
         "that one alone, not those of audits that are given up");
-    ledger_clear (&silent);
     ok (ledger_list (l, LEDGER_SILENT, 651, 0, &silent, &err) == 0
             && silent.n == 0,
         "since then none");
-    ledger_clear (&silent);
     ok (ledger_give_up (l, 700, 0, "killed", &err) == 5
             && ask ("led", "SELECT count(*) FROM audit WHERE status ="
                            " 'UNKNOWN' AND complete = 0 AND ended") == 6,
@@ -917,7 +914,6 @@ static int64_t age_of (struct ledger *l, uint32_t link)
     for (size_t i = 0; i < ages.n; i++)
         if (!strcmp (ages.link[i].link, net->net.link[link].id))
             time = ages.link[i].ended;
-    ledger_clear (&ages);
     return time;
 }
 
@@ -939,7 +935,6 @@ static const char *met (struct ledger *l)
               rows.seen->lossy  ? "lost"
               : rows.seen->peer ? rows.seen->peer
                                 : "several");
-    ledger_clear (&rows);
     return text;
 }
 
@@ -967,16 +962,13 @@ static void test_company (void)
             && !strcmp (r.leader, host[1]) && r.asked == HOSTS
             && r.answered == HOSTS && !r.limited,
         "who led it");
-    ledger_result_clear (&r);
     ledger_led (l, 1, NULL, &err);
     ok (ledger_result (l, 1, &f, false, &r, &err) == 0 && !r.leader,
         "... which need not be known");
-    ledger_result_clear (&r);
     ok (ledger_led (l, 1, host[1], &err) == 0, "... or was another");
     tell ("led", "UPDATE member SET answered = 0");
     ok (ledger_result (l, 1, &f, false, &r, &err) == 0 && !r.leader,
         "who did not answer did not");
-    ledger_result_clear (&r);
     row = ledger_json (l, LEDGER_TRIES, 1, 0, &err);
     ok (json_array_size (row) == 1
             && is_text (json_array_get (row, 0), "node", host[0])
@@ -1313,8 +1305,6 @@ static size_t nsuspected (struct ledger *l)
     size_t n = ledger_suspected (l, net->net.link[2].id, &rows, &err) == 0
                    ? rows.n
                    : 99;
-
-    ledger_clear (&rows);
     return n;
 }
 
@@ -1343,12 +1333,10 @@ static void test_rates (void)
             && x->fact[1].n[4] == 100e9 && x->fact[2].kind == FACT_SAID
             && strstr (x->fact[2].name[0], "1 of 4 bursts"),
         "a finding has its rate, and the facts that tell why");
-    ledger_result_clear (&r);
     ok (ledger_list (l, LEDGER_RATES, 0, 0, &rows, &err) == 0 && rows.n == 2
             && rows.rate[0].audit == 2 && rows.rate[0].bits == 98e9
             && rows.rate[1].way == 1 && isnan (rows.rate[1].expected),
         "the newest rates of a link, each way");
-    ledger_clear (&rows);
     ok (ledger_rated (l, link, &ended, &err) == 1 && ended == 201
             && ledger_rated (l, "none", &ended, &err) == 0,
         "when they were measured");
@@ -1383,24 +1371,20 @@ static void test_rates (void)
                                                 && rows.link[i].rate_bits
                                                        == 98e9);
     ok (n == 2, "it is measured by the newest, and its rate is still less");
-    ledger_clear (&rows);
     ok (ledger_list (l, LEDGER_FAILS, 0, 0, &rows, &err) == 0 && rows.n == 1
             && rows.link[0].basis == BASIS_RATE,
         "so it FAILs");
-    ledger_clear (&rows);
     ok (ledger_link_audits (l, 1, link, host[0], &rows, &err) == 0
             && rows.n == 4 && rows.seen[0].rated
             && !rows.seen[1].rated && !rows.seen[1].clean
             && !rows.seen[2].rated && rows.seen[2].clean
             && !rows.seen[3].rated && rows.seen[3].clean,
         "each audit says whether it measured that");
-    ledger_clear (&rows);
 
     audit_rates (l, 400, 190e9);
     ok (nsuspected (l) == 0, "one with rates does");
     ok (ledger_list (l, LEDGER_FAILS, 0, 0, &rows, &err) == 0 && rows.n == 0,
         "and it FAILs no more");
-    ledger_clear (&rows);
     ok (ledger_rebase (l, 450, link, "me", "new cable", &err) == 0
             && (b = newest (l, 9)) && b->nrates == 0,
         "none of before it was rebased is in the baseline");
@@ -1883,7 +1867,6 @@ static void test_rows (void)
         if (rc < 0)
             diag ("kind %d: %s", i, err.text);
         read += rc == 0;
-        ledger_clear (&rows);
     }
     ok (read == LEDGER_KINDS, "rows of all %d kinds", LEDGER_KINDS);
     ok (ledger_result (l, 1, &f, true, &r, &err) == 0
@@ -1891,7 +1874,6 @@ static void test_rows (void)
             && r.verdict->finding->excess_ns == 400 && r.suspects.n == 1
             && isnan (r.verdict->finding->stderr_ns),
         "a finding is as it was judged");
-    ledger_result_clear (&r);
     ledger_close (l);
 }
 

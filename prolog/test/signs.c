@@ -104,7 +104,6 @@ static void test_entered (void)
             && signs.n > 0 && !strcmp (signs.sign[signs.n - 1].host, "n1")
             && !strcmp (signs.sign[signs.n - 1].link, fabric->link[link].id),
         "a sign is of a link and a node");
-    ledger_clear (&signs);
 }
 
 static void test_others (void)
