@@ -91,21 +91,21 @@ most="
     ibquery/links 4103
     ibquery/model 1236
     ibquery/read 4095
-    pmm 7329
-    pmm/fabric 1915
+    pmm 7241
+    pmm/fabric 1909
     probe 11748
     prolog 91
-    prolog/act 1042
-    prolog/audit 4223
-    prolog/ledger 4672
-    prolog/node 1367
-    prolog/policy 2366
-    prolog/serve 5060
-    prolog/slurm 1500
-    report 3245
-    report/page 952
-    spank 1723
-    util 6100
+    prolog/act 1000
+    prolog/audit 4148
+    prolog/ledger 4661
+    prolog/node 1365
+    prolog/policy 2360
+    prolog/serve 5000
+    prolog/slurm 1486
+    report 3226
+    report/page 949
+    spank 1701
+    util 6120
     verb 1057
 "
 is "$(find $rooms -mindepth 1 \( -name '*.c' -o -name '*.h' \) ! -path '*/test/*' \

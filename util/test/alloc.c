@@ -61,6 +61,8 @@ int main (void)
     free (v);
     text = xasprintf ("%d %s", 3, "links");
     ok (!strcmp (text, "3 links"), "xasprintf formats");
+    xappend (&text, " of %s", "h1");
+    ok (!strcmp (text, "3 links of h1"), "xappend appends");
     free (text);
     ok (!strcmp (pool_printf (p, "%d %s", 3, "links"), "3 links"),
         "so does pool_printf");
