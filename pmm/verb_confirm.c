@@ -25,11 +25,12 @@ static const struct opt options[] = {
 
 static int run_confirm (struct inputs *in)
 {
+    bool delays = false;
     const struct confirm_options opts = {
         .rounds = given.rounds < 0 ? confirm_defaults.rounds
                                    : (unsigned int)given.rounds,
         .seed = given.seed,
-        .judge = &in->thresholds,
+        .judge = &in->thresholds, .delays = &delays,
     };
     struct plan *plan = need (confirm_plan (in->ps, in->plan, in->samples,
                                             in->base, &opts, &fault));
@@ -38,9 +39,11 @@ static int run_confirm (struct inputs *in)
     fflush (inputs_output (in));
     if (given.verbose)
         verb_say (
-            "%s in %s",
+            "%s in %s%s",
             COUNTED (plan_probes (plan) - plan_probes (in->plan), "probe"),
-            COUNTED (plan_rounds (plan) - plan_rounds (in->plan), "round"));
+            COUNTED (plan_rounds (plan) - plan_rounds (in->plan), "round"),
+            delays ? verb_text (", of %d messages each", SAMPLE_REPEATS_AGAIN)
+                   : "");
     plan_destroy (plan);
     return EXIT_OK;
 }
