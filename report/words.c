@@ -23,6 +23,7 @@ static const char *const against[] = {
     [BASIS_SPEED] = "slower than its class, and its lanes are, too",
     [BASIS_TRAFFIC] = "not judged",
     [BASIS_LOOPBACK] = "its own loopback is slower than in the baseline",
+    [BASIS_BEHIND] = "slower than its class, which got faster",
     [BASIS_LOSS] = "loses messages",
     [BASIS_SLOW] = "delays some messages",
     [BASIS_RATE] = "carries less than expected",
@@ -96,7 +97,7 @@ static char *node_list (const struct finding *x)
 }
 
 /* "is 1.0 us slow"; "is slow" where it is not known by how much */
-static const char *fault_text (const struct finding *x, char text[2 * TIME])
+static const char *fault_text (const struct finding *x, char text[3 * TIME])
 {
     char time[TIME];
 
@@ -105,7 +106,10 @@ static const char *fault_text (const struct finding *x, char text[2 * TIME])
         return against[x->basis];
     if (isnan (x->excess_ns))
         return "is slow";
-    snprintf (text, 2 * TIME, "%s %s slow", finding_is_at_once (x) ? "looks" : "is",
+    snprintf (text, 3 * TIME,
+              x->basis == BASIS_BEHIND ? "is %s slower than others, which got faster"
+              : finding_is_at_once (x) ? "looks %s slow"
+                                       : "is %s slow",
               time_text (x->excess_ns, time));
     return text;
 }
@@ -234,7 +238,7 @@ static char *of_cable (const struct finding *x, const struct fabric *f)
     bool inside = x->nsuspects > 0 && f->link[x->suspect[0]].internal;
     bool rate = x->basis == BASIS_RATE && finding_has_rate (x);
     char *names = suspect_names (x, f, rate ? both_ends : words_link);
-    char what[2 * TIME], fault[2 * TIME], *text = NULL;
+    char what[2 * TIME], fault[3 * TIME], *text = NULL;
 
     if (n > NAMED)
         snprintf (what, sizeof (what), "one of %zu cables", n);
@@ -256,7 +260,7 @@ static char *of_cable (const struct finding *x, const struct fabric *f)
 /* "h0006: PCIe runs at ...", "h0006 itself is 1.0 us slow, not its cable" */
 static char *of_host (const struct finding *x, const struct fabric *f)
 {
-    char name[LINK_NAME] = "", fault[2 * TIME];
+    char name[LINK_NAME] = "", fault[3 * TIME];
     char *nodes, *text = NULL;
 
     if (x->nnodes == 1 && x->nsuspects == 1)
@@ -277,7 +281,7 @@ char *words_finding (const struct finding *x, const struct fabric *f)
 {
     const struct network *net = fabric_network (f);
     const char *sw = x->nsw > 0 ? net->sw[x->sw[0]].name : NULL;
-    char fault[2 * TIME], *text = NULL;
+    char fault[3 * TIME], *text = NULL;
 
     if (x->kind == FINDING_SWITCH && sw && x->basis == BASIS_RATE
         && finding_has_rate (x)) {
@@ -404,6 +408,10 @@ json_t *words_steps (const struct finding *x, const struct fabric *f)
             add_host_steps (steps, x, nodes);
         add_step (steps, "leave its cable: that is not the cause");
     }
+    else if (x->basis == BASIS_BEHIND)
+        add_step (steps, "see whether %s %s left out of an upgrade that made the "
+                         "others faster", x->nnodes > 0 ? nodes : "its switches",
+                  x->nnodes == 1 ? "was" : "were");
     else {
         if (x->basis == BASIS_LOSS || x->basis == BASIS_SLOW)
             add_step (steps, "read the error counters of the ports: pmm fabric "
@@ -445,7 +453,9 @@ char *words_do (const struct finding *x, const struct fabric *f,
     if (x->nnodes == 0 || x->kind == FINDING_ROUTE)
         return xstrdup ("send this to your support; it is no node's fault");
     nodes = node_list (x);
-    text = xasprintf ("leave out %s, or send this to your support", nodes);
+    text = xasprintf (x->basis == BASIS_BEHIND
+                          ? "ask your support whether %s missed an upgrade"
+                          : "leave out %s, or send this to your support", nodes);
     free (nodes);
     return text;
 }
@@ -556,6 +566,8 @@ static const char *const fact_words[FACT_KINDS] = {
         "before",
     [FACT_CLASS_MORE] = "; a whole class of links takes {0} ns more than "
         "before, which may be a part of this",
+    [FACT_CLASS_LEFT] = "; links of another class take {0} ns less than "
+        "before, and this may be some that do not",
     [FACT_NONE_BEFORE] = ", and none did so in the baseline",
     [FACT_CAGE] = "; it and {a} are both in cage {0} of switch {b} ({c}): one "
         "transceiver",
@@ -833,7 +845,7 @@ char *words_cable (const struct words_drain *d)
     const struct finding *x = &d->of;
     bool rate = finding_has_rate (x);
     char *text = xasprintf ("%.63s%s%.32s", d->host, *d->port ? " " : "", d->port);
-    char fault[2 * TIME];
+    char fault[3 * TIME];
 
     if (is_of_host (x) && rate) {
         xappend (&text, ": ");

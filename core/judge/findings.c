@@ -633,26 +633,33 @@ static bool is_of_class (const struct judgement *j, const struct finding *f,
 }
 
 /* Nothing FAILs that is not slower than it was itself, and slower by more than
- * whole classes differ: these need not differ alike, and what one link differs
- * from its class may look like another's excess. What lags behind a class that
- * got faster is a WARN, too.
+ * whole classes differ, in either direction: these need not differ alike, and what
+ * links differ from their class may look like another one's excess, as of a switch
+ * by which alone the hosts are reached that did not get faster with the others.
+ * What lags behind a class that got faster is a WARN, too.
  */
 static void judge_laggard (struct judgement *j, struct finding *f)
 {
     const struct class_shift *most = NULL;
+    bool behind;
 
     for (size_t i = 0; i < j->nshifts; i++)
-        if ((j->shift[i].ns > 0 || is_of_class (j, f, j->shift[i].class_id))
-            && (!most || fabs (j->shift[i].ns) > fabs (most->ns)))
+        if (!most || fabs (j->shift[i].ns) > fabs (most->ns))
             most = &j->shift[i];
     if (!most || !judge_fails (j->opts, f->excess_ns, f->stderr_ns)
         || judge_fails (j->opts, f->excess_ns - fabs (most->ns), f->stderr_ns))
         return;
     if (f->level == VERDICT_FAIL)
         f->level = VERDICT_WARN;
+    behind = most->ns < 0 && is_of_class (j, f, most->class_id);
+    if (behind && f->basis == BASIS_BASELINE) {
+        f->basis = BASIS_BEHIND;
+        f->expected_ns = NAN;
+    }
     finding_add_fact (j->verdict, f,
-                      most->ns < 0 ? FACT (CLASS_LESS, N (-most->ns))
-                                   : FACT (CLASS_MORE, N (most->ns)));
+                      behind         ? FACT (CLASS_LESS, N (-most->ns))
+                      : most->ns < 0 ? FACT (CLASS_LEFT, N (-most->ns))
+                                     : FACT (CLASS_MORE, N (most->ns)));
 }
 
 /* Links that a wrong route may not cross are UNKNOWN below its excess. */

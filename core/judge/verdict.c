@@ -31,8 +31,9 @@ const char *const finding_basis_names[] = {
     [BASIS_BASELINE] = "baseline", [BASIS_CLASS] = "class",
     [BASIS_COUNTER] = "counter",   [BASIS_WIDTH] = "width",
     [BASIS_SPEED] = "speed",       [BASIS_TRAFFIC] = "traffic",
-    [BASIS_LOOPBACK] = "loopback", [BASIS_LOSS] = "loss",
-    [BASIS_SLOW] = "delay",        [BASIS_RATE] = "rate",
+    [BASIS_LOOPBACK] = "loopback", [BASIS_BEHIND] = "behind",
+    [BASIS_LOSS] = "loss",         [BASIS_SLOW] = "delay",
+    [BASIS_RATE] = "rate",
     NULL,
 };
 

@@ -45,6 +45,8 @@ enum finding_basis {
                        UNKNOWN */
     BASIS_LOOPBACK, /* a host whose loopback is slower than before, and its
                        round trips by no more: WARN */
+    BASIS_BEHIND,   /* as fast as before, or nearly, where its class got faster:
+                       WARN */
     BASIS_LOSS,     /* loses messages */
     BASIS_SLOW,     /* delays some messages: WARN, unless it counts errors */
     BASIS_RATE,     /* carries less than expected: less than it did before, or
@@ -95,6 +97,7 @@ enum fact_kind {
     FACT_LOOPBACK_SLOWEST, /* ns more than the others' */
     FACT_CLASS_LESS,       /* ns */
     FACT_CLASS_MORE,       /* ns */
+    FACT_CLASS_LEFT,       /* ns: of another class */
     FACT_NONE_BEFORE,
     FACT_CAGE, /* its number; names: link, switch, its id */
     FACT_COUNTS,

@@ -878,6 +878,16 @@ static void upgrade_beside (struct job *job, struct samples *s, uint32_t link)
         shift (&s->sample[i], 1000 * crosses (job, &s->sample[i], link));
 }
 
+/* All hosts get faster, and a cable slower by about as much: so is one by which
+ * alone hosts are reached that did not get faster, where some paths are not measured.
+ */
+static void upgrade_beyond (struct job *job, struct samples *s, uint32_t link)
+{
+    upgrade_hosts (job, s, link);
+    for (size_t i = 0; i < s->nsamples; i++)
+        shift (&s->sample[i], 500 * crosses (job, &s->sample[i], link));
+}
+
 /* Nothing FAILs that is not slower than it was itself, or that gets slower from
  * round to round: it is a WARN that says so.
  */
@@ -888,14 +898,20 @@ static void test_no_fault (void)
         change_f change;
         enum verdict_status status;
         enum fact_kind fact; /* FACT_SAID: any */
+        enum link_kind of;
     } tab[] = {
         { "a host was left out of an upgrade, others got faster", upgrade_hosts,
-          VERDICT_WARN, FACT_CLASS_LESS },
+          VERDICT_WARN, FACT_CLASS_LESS, LINK_HOST },
         { "a host was left out of an upgrade, others' loopbacks got slower",
-          upgrade_loopbacks, VERDICT_OK, FACT_SAID },
+          upgrade_loopbacks, VERDICT_OK, FACT_SAID, LINK_HOST },
         { "a host was left out of an upgrade, and it got slower",
-          upgrade_beside, VERDICT_FAIL, FACT_SAID },
-        { "a host's cable warms up", case_warms_up, VERDICT_WARN, FACT_GREW },
+          upgrade_beside, VERDICT_FAIL, FACT_SAID, LINK_HOST },
+        { "hosts got faster by about what a cable got slower", upgrade_beyond,
+          VERDICT_WARN, FACT_CLASS_LEFT, LINK_SWITCH },
+        { "hosts got faster by less than a cable got slower", upgrade_beside,
+          VERDICT_FAIL, FACT_SAID, LINK_SWITCH },
+        { "a host's cable warms up", case_warms_up, VERDICT_WARN, FACT_GREW,
+          LINK_HOST },
     };
     struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
     struct job job;
@@ -903,7 +919,7 @@ static void test_no_fault (void)
     job_open (&job, net, NODES, 5, 99);
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         struct samples *s = job_samples (&job, 5, 99);
-        uint32_t link = busiest (&job, s, LINK_HOST);
+        uint32_t link = busiest (&job, s, tab[i].of);
         struct verdict *v = job_check (&job, 5, 99, true, tab[i].change, link);
 
         ok (v->status == tab[i].status

@@ -124,6 +124,26 @@ static void test_traffic (void)
         "check again when others send less; nothing is known to be wrong");
 }
 
+/* Who did not get faster with the others is not slow, nor is its cable. */
+static void test_left_behind (void)
+{
+    struct finding x = host_end ();
+
+    x.level = VERDICT_WARN;
+    x.basis = BASIS_BEHIND;
+    x.excess_ns = 398;
+    x.expected_ns = NAN;
+    is (words_finding (&x, f), "a cable is 398 ns slower than others, which got "
+                               "faster: h0003's");
+    is (words_excess (&x), "+398 ns (+-14), slower than its class, which got "
+                           "faster");
+    is (words_do (&x, f, WORDS_STAFF),
+        "see whether h0003 was left out of an upgrade that made the others "
+        "faster");
+    is (words_do (&x, f, WORDS_JOB),
+        "ask your support whether h0003 missed an upgrade");
+}
+
 static void test_sentences (void)
 {
     struct finding x[3] = { host_end (), host_end (), host_end () };
@@ -460,6 +480,7 @@ int main (void)
     test_steps ();
     test_facts ();
     test_traffic ();
+    test_left_behind ();
     test_sentences ();
     test_at_once ();
     test_drain ();
