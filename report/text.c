@@ -104,7 +104,7 @@ void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
     fprintf (fp, "pmm:   measured: %s\n", says);
     free (says);
     for (size_t i = 0; i < v->nlimits; i++)
-        if (worst || v->status == VERDICT_OK || i != v->reason) {
+        if (worst || v->status == VERDICT_OK || i > 0) {
             char *limit = words_fact (&v->limit[i]);
 
             fprintf (fp, "pmm:   limit: %s\n", limit);

@@ -564,10 +564,8 @@ static const char *const fact_words[FACT_KINDS] = {
         "of the other hosts",
     [FACT_CLASS_LESS] = "; the others of its class take {0} ns less than "
         "before",
-    [FACT_CLASS_MORE] = "; a whole class of links takes {0} ns more than "
+    [FACT_CLASS_DIFFERS] = "; a whole class of links differs by {+0} ns from "
         "before, which may be a part of this",
-    [FACT_CLASS_LEFT] = "; links of another class take {0} ns less than "
-        "before, and this may be some that do not",
     [FACT_NONE_BEFORE] = ", and none did so in the baseline",
     [FACT_CAGE] = "; it and {a} are both in cage {0} of switch {b} ({c}): one "
         "transceiver",
@@ -630,6 +628,8 @@ static const char *const fact_words[FACT_KINDS] = {
     [FACT_NO_BASELINE_LRTL] = "no baseline: links were compared with their "
         "classes, {0} of the {1} by their LinkRoundTripLatency",
     [FACT_NOT_IN_BASELINE] = "{0} of the {1} links are not in the baseline",
+    [FACT_STAYED] = "{a} takes what it took before, where the others of its "
+        "class take {0} ns more",
     [FACT_FASTER] = "{a} takes {0} ns less than expected: it was repaired or "
         "changed, or was slow when the baseline was taken",
     [FACT_UNEVEN] = "{1:one direction of |}{b?switch }{a}{b? (}{b}{b?)} looks "
@@ -772,8 +772,8 @@ char *words_why (const struct finding *x)
 
 char *words_headline (const struct verdict *v)
 {
-    if (v->status != VERDICT_OK && v->reason < v->nlimits)
-        return words_fact (&v->limit[v->reason]);
+    if (v->status != VERDICT_OK && v->nlimits > 0)
+        return words_fact (&v->limit[0]);
     return xstrdup (v->status != VERDICT_OK ? "it could not be judged"
                     : v->probes > 0         ? "nothing is slow"
                                             : "nothing was measured");
@@ -828,7 +828,7 @@ char *words_sentence (const struct verdict *v, const struct fabric *f)
     size_t alike;
 
     if (verdict_is_limited (v))
-        return words_fact (&v->limit[v->reason]);
+        return words_fact (&v->limit[0]);
     if (v->nfindings == 0)
         return measured_text (v);
     alike = finding_is_at_once (v->finding) ? verdict_at_once (v) : 1;

@@ -77,7 +77,7 @@ most="
     compare/throughput 716
     core/baseline 2224
     core/check 678
-    core/judge 9771
+    core/judge 9814
     core/linear 2520
     core/paths 1531
     core/plan 4177

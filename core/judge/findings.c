@@ -59,6 +59,11 @@ void add_suspect_link (const struct judgement *j, struct finding *f,
 
     if (info->kind == LINK_SWITCH && f->kind == FINDING_HOST_END)
         f->kind = FINDING_SWITCH_LINK;
+    if (oneway && has_suspect (f, link))
+        return;
+    for (size_t i = 0; i < f->noneway && !oneway; i++)
+        if (f->oneway[i] == link)
+            f->oneway[i] = f->oneway[--f->noneway];
     if (oneway)
         verdict_add_number (j->verdict, &f->oneway, &f->noneway, link);
     else
@@ -544,6 +549,26 @@ static void note_uneven (struct judgement *j, size_t number)
                              NAMES (j->net->link[link].id)));
 }
 
+/* A link that got faster, or only did not get slower with its class. */
+static void note_faster (struct judgement *j, size_t number)
+{
+    const struct cause *c = &j->ex.cause[number];
+    const struct link_info *info
+        = &j->net->link[j->face[number]->suspect.index];
+    double before = c->excess_ns;
+    char host[LINK_NAME];
+    const char *name = host;
+
+    link_name (info, host);
+    if (!*host)
+        name = info->id;
+    for (size_t i = 0; i < j->nshifts; i++)
+        before += info->class_id == j->shift[i].class_id ? j->shift[i].ns : 0;
+    note_limit (j, -before > warn_threshold (j->opts, c->stderr_ns)
+                       ? FACT (FASTER, N (-before), NAMES (name))
+                       : FACT (STAYED, N (before - c->excess_ns), NAMES (name)));
+}
+
 static void judge_cause (struct judgement *j, size_t number)
 {
     const struct cause *c = &j->ex.cause[number];
@@ -557,9 +582,7 @@ static void judge_cause (struct judgement *j, size_t number)
 
     if (cause_kind (j, number) == SUSPECT_LINK
         && -c->excess_ns > warn_threshold (opts, c->stderr_ns)) {
-        note_limit (
-            j, FACT (FASTER, N (-c->excess_ns),
-                     NAMES (j->net->link[j->face[number]->suspect.index].id)));
+        note_faster (j, number);
         return;
     }
     if (links ? c->excess_ns <= warn_threshold (opts, c->stderr_ns)
@@ -657,9 +680,8 @@ static void judge_laggard (struct judgement *j, struct finding *f)
         f->expected_ns = NAN;
     }
     finding_add_fact (j->verdict, f,
-                      behind         ? FACT (CLASS_LESS, N (-most->ns))
-                      : most->ns < 0 ? FACT (CLASS_LEFT, N (-most->ns))
-                                     : FACT (CLASS_MORE, N (most->ns)));
+                      behind ? FACT (CLASS_LESS, N (-most->ns))
+                             : FACT (CLASS_DIFFERS, N (most->ns)));
 }
 
 /* Links that a wrong route may not cross are UNKNOWN below its excess. */
@@ -672,15 +694,23 @@ static void spread_doubt (struct finding *f, const struct finding *route)
                 f->level = VERDICT_UNKNOWN;
 }
 
+static bool is_class (const struct judgement *j, size_t number)
+{
+    return j->face[number] && cause_kind (j, number) == SUSPECT_CLASS;
+}
+
 void judge_causes (struct judgement *j)
 {
     struct verdict *v = j->verdict;
 
     for (size_t i = 0; i < j->ex.n; i++)
-        if (is_traffic (j, i))
-            j->disturbed += probes_of (j, &j->ex.cause[i]);
-        else if (cause_kind (j, i) == SUSPECT_CLASS)
+        if (is_class (j, i))
             judge_class (j, i);
+    for (size_t i = 0; i < j->ex.n; i++)
+        if (is_class (j, i))
+            continue;
+        else if (is_traffic (j, i))
+            j->disturbed += probes_of (j, &j->ex.cause[i]);
         else if (cause_kind (j, i) == SUSPECT_DRIFT)
             judge_drift (j, i);
         else

@@ -120,11 +120,13 @@ void verdict_limit (struct verdict *v, enum verdict_status status,
                     struct fact limit)
 {
     v->limited |= status > VERDICT_OK;
-    if (status > v->status) {
-        v->status = status;
-        v->reason = v->nlimits;
-    }
     append_fact (v->pool, &v->limit, &v->nlimits, limit);
+    if (status <= v->status)
+        return;
+    v->status = status;
+    limit = v->limit[v->nlimits - 1];
+    memmove (v->limit + 1, v->limit, (v->nlimits - 1) * sizeof (*v->limit));
+    v->limit[0] = limit;
 }
 
 struct finding *verdict_add (struct verdict *v, enum verdict_status level,

@@ -96,8 +96,7 @@ enum fact_kind {
     FACT_LOOPBACK_SLOW,    /* ns */
     FACT_LOOPBACK_SLOWEST, /* ns more than the others' */
     FACT_CLASS_LESS,       /* ns */
-    FACT_CLASS_MORE,       /* ns */
-    FACT_CLASS_LEFT,       /* ns: of another class */
+    FACT_CLASS_DIFFERS,    /* ns */
     FACT_NONE_BEFORE,
     FACT_CAGE, /* its number; names: link, switch, its id */
     FACT_COUNTS,
@@ -146,6 +145,7 @@ enum fact_kind {
     FACT_NO_BASELINE,
     FACT_NO_BASELINE_LRTL, /* links, of all */
     FACT_NOT_IN_BASELINE,  /* links, of all */
+    FACT_STAYED,           /* ns; link */
     FACT_FASTER,           /* ns; name: link */
     FACT_UNEVEN,          /* ns, 1: one direction; names: link; or switch, id */
     FACT_CLASS_SHIFT,     /* ns; name: class */
@@ -239,9 +239,9 @@ struct verdict {
     uint32_t *open;          /* links that could not be judged: neither suspects
                                 nor known to be sound */
     size_t nopen;
-    struct fact *limit; /* what was not determined */
+    struct fact *limit; /* what was not determined; first that which raised the
+                           status, if one did */
     size_t nlimits;
-    size_t reason;           /* the limit that raised the status, if one did */
     bool limited;            /* a limit raises the status, and not only because
                                 of the open links; not in the file */
 
@@ -260,8 +260,8 @@ struct verdict {
 struct verdict *verdict_create (void);
 void verdict_destroy (struct verdict *v);
 
-/* Append a limit, of which the names are copied; raise the status to at least
- * `status`.
+/* Append a limit, of which the names are copied; if the status is less than
+ * `status`, raise it, and put the limit first.
  */
 void verdict_limit (struct verdict *v, enum verdict_status status,
                     struct fact limit);

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "core/judge/confirm.h"
+#include "core/judge/judgement.h"
 #include "core/samples/simulate.h"
 #include "core/test/tablenet.h"
 #include "tests/tap.h"
@@ -907,7 +908,7 @@ static void test_no_fault (void)
         { "a host was left out of an upgrade, and it got slower",
           upgrade_beside, VERDICT_FAIL, FACT_SAID, LINK_HOST },
         { "hosts got faster by about what a cable got slower", upgrade_beyond,
-          VERDICT_WARN, FACT_CLASS_LEFT, LINK_SWITCH },
+          VERDICT_WARN, FACT_CLASS_DIFFERS, LINK_SWITCH },
         { "hosts got faster by less than a cable got slower", upgrade_beside,
           VERDICT_FAIL, FACT_SAID, LINK_SWITCH },
         { "a host's cable warms up", case_warms_up, VERDICT_WARN, FACT_GREW,
@@ -931,6 +932,63 @@ static void test_no_fault (void)
         verdict_destroy (v);
         samples_destroy (s);
     }
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
+/* A link that explains an excess, and by one direction, too, is named once. */
+static void test_suspects (void)
+{
+    struct link_info info[] = { { .id = "l1", .kind = LINK_SWITCH },
+                                { .id = "l2", .kind = LINK_SWITCH } };
+    struct network net = { .link = info };
+    struct judgement j = { .net = &net, .verdict = verdict_create () };
+    struct finding *f = verdict_add (j.verdict, VERDICT_WARN, BASIS_BASELINE);
+
+    add_suspect_link (&j, f, 0, false);
+    add_suspect_link (&j, f, 1, true);
+    add_suspect_link (&j, f, 0, true);
+    add_suspect_link (&j, f, 1, false);
+    ok (f->nsuspects == 2 && f->noneway == 0,
+        "of two suspects %zu + %zu are named", f->nsuspects, f->noneway);
+    verdict_destroy (j.verdict);
+}
+
+/* All hosts but that of a link get slower: of that one it is said that it did not,
+ * and first of all why the verdict is UNKNOWN.
+ */
+static void slow_others (struct job *job, struct samples *s, uint32_t link)
+{
+    for (size_t i = 0; i < s->nsamples; i++)
+        for (size_t j = 0; j < job->m; j++)
+            if (job->net->info[job->link[j]].kind == LINK_HOST
+                && job->link[j] != link)
+                shift (&s->sample[i],
+                       400 * crosses (job, &s->sample[i], job->link[j]));
+}
+
+static void test_stayed (void)
+{
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+    bool stayed = false, faster = false;
+    struct samples *s;
+    struct verdict *v;
+    struct job job;
+
+    job_open (&job, net, NODES, 5, 99);
+    s = job_samples (&job, 5, 99);
+    v = job_check (&job, 5, 99, true, slow_others, busiest (&job, s, LINK_HOST));
+    for (size_t k = 0; k < v->nlimits; k++) {
+        stayed |= v->limit[k].kind == FACT_STAYED;
+        faster |= v->limit[k].kind == FACT_FASTER;
+    }
+    ok (v->status == VERDICT_UNKNOWN && v->nlimits > 1
+            && v->limit->kind == FACT_CLASS_SHIFT && stayed && !faster,
+        "all hosts but one got slower: %s, and that is not faster",
+        verdict_status_name (v->status));
+    print (v);
+    verdict_destroy (v);
+    samples_destroy (s);
     job_close (&job);
     tablenet_destroy (net);
 }
@@ -1576,6 +1634,8 @@ int main (int argc, char **argv)
     test_example ();
     test_cases ();
     test_no_fault ();
+    test_stayed ();
+    test_suspects ();
     test_busy ();
     test_ranks ();
     test_first ();
