@@ -161,7 +161,7 @@ static void count (struct season *s, const struct verdict *v)
     if (s->last.decisions.nremarks > 0)
         tell (s, s->last.decisions.remark[0]);
     else if (v->status == VERDICT_UNKNOWN && v->nlimits > 0) {
-        char *words = words_fact (&v->limit[v->reason]);
+        char *words = words_fact (v->limit);
 
         tell (s, words);
         free (words);
