@@ -342,14 +342,6 @@ size_t baseline_runs (const struct baseline *b, uint32_t link)
     return n;
 }
 
-static int compare_observed (const void *va, const void *vb)
-{
-    const struct observation *x = va, *y = vb;
-    int order = util_compare (pair_key (x->a, x->b), pair_key (y->a, y->b));
-
-    return order ? order : util_compare (x->a > x->b, y->a > y->b);
-}
-
 uint32_t *baseline_numbers (const struct baseline *b, const struct pathset *job)
 {
     size_t n = pathset_size (b->ps), own = pathset_size (job);
@@ -402,7 +394,7 @@ int baseline_observe (const struct baseline *b, size_t i,
         o->v[k].a = number[o->v[k].a];
         o->v[k].b = number[o->v[k].b];
     }
-    qsort (o->v, o->n, sizeof (*o->v), compare_observed);
+    qsort (o->v, o->n, sizeof (*o->v), compare_observations);
     return 0;
 }
 

@@ -72,24 +72,11 @@ int count_absent_probes (const struct plan *plan, const struct samples *samples,
     return rc;
 }
 
-/* As observe sorts them: a pair's round trip, or from its smaller end, back. */
-static int compare_observation_ends (const void *va, const void *vb)
-{
-    const struct observation *a = va;
-    const struct observation *b = vb;
-    uint64_t key = pair_key (a->a, a->b), other = pair_key (b->a, b->b);
-
-    if (key != other)
-        return util_compare (key, other);
-    return util_compare (a->oneway ? 1 + (a->a > a->b) : 0,
-                         b->oneway ? 1 + (b->a > b->b) : 0);
-}
-
 /* The observation of the same pair, and direction, in another run, or NULL. */
 const struct observation *find_same_observation (const struct observations *in,
                                                  const struct observation *o)
 {
-    return bsearch (o, in->v, in->n, sizeof (*o), compare_observation_ends);
+    return bsearch (o, in->v, in->n, sizeof (*o), compare_observations);
 }
 
 /* Find how much slower each link may be at most. INFINITY: no row crosses it.
@@ -136,35 +123,36 @@ static int bound_links (struct judgement *j)
  * Observations of the job and its baselines
  */
 
-/* The loopbacks of a run's endpoints, by their links. */
-static void set_loopbacks (const struct judgement *j, struct model_run *run,
-                           const struct pathset *ps,
-                           const struct baseline_loopback *loopback, size_t n)
+/* Add the loopback of an endpoint to a run, by its link. */
+static void add_link_loopback (const struct judgement *j, struct model_run *run,
+                               const struct pathset *ps, uint32_t end,
+                               struct loopback_time time)
 {
-    run->loopback = pool_alloc (j->pool, n, sizeof (*run->loopback));
-    for (size_t i = 0; i < n; i++) {
-        uint32_t link = pathset_end_link (ps, loopback[i].end);
+    uint32_t link = pathset_end_link (ps, end);
 
-        if (link != NETWORK_NONE && !j->distrusted[link])
-            run->loopback[run->nloopbacks++]
-                = (struct link_loopback){ link, loopback[i].time };
-    }
-    qsort (run->loopback, run->nloopbacks, sizeof (*run->loopback),
-           compare_u32); /* their first members */
+    if (isnan (time.ns) || link == NETWORK_NONE || j->distrusted[link])
+        return;
+    run->loopback = pool_grow (j->pool, run->loopback, run->nloopbacks,
+                               sizeof (*run->loopback));
+    run->loopback[run->nloopbacks++] = (struct link_loopback){ link, time };
+}
+
+static void sort_loopbacks (struct model_run *run)
+{
+    if (run->nloopbacks > 0)
+        qsort (run->loopback, run->nloopbacks, sizeof (*run->loopback),
+               compare_u32); /* their first members */
 }
 
 static int observe_job (struct judgement *j, struct error *err)
 {
-    size_t n = pathset_size (j->ps), k = 0;
+    size_t n = pathset_size (j->ps);
     struct loopback_time *time = xarray (n, sizeof (*time));
-    struct baseline_loopback *loopback = xarray (n, sizeof (*loopback));
 
     observe_loopbacks (j->samples, n, time);
     for (uint32_t i = 0; i < n; i++)
-        if (!isnan (time[i].ns))
-            loopback[k++] = (struct baseline_loopback){ i, time[i] };
-    set_loopbacks (j, &j->run, j->ps, loopback, k);
-    free (loopback);
+        add_link_loopback (j, &j->run, j->ps, i, time[i]);
+    sort_loopbacks (&j->run);
     free (time);
     return observe (&j->run.obs, j->ps, j->samples, RTT_FASTEST,
                     &observe_accuracy, err);
@@ -238,10 +226,11 @@ static int observe_all (struct judgement *j, struct error *err)
     j->base = pool_alloc (j->pool, b->nruns, sizeof (*j->base));
     for (size_t i = 0; i < b->nruns && rc == 0; i++) {
         struct model_run *base = &j->base[j->nbase++];
-        size_t first = b->run[i].loopback;
 
-        set_loopbacks (j, base, b->ps, b->loopback + first,
-                       baseline_loopbacks_end (b, i) - first);
+        for (size_t k = b->run[i].loopback; k < baseline_loopbacks_end (b, i); k++)
+            add_link_loopback (j, base, b->ps, b->loopback[k].end,
+                               b->loopback[k].time);
+        sort_loopbacks (base);
         rc = baseline_observe (b, i, j->baseline_ps, number, &base->obs, err);
         if (rc == 0)
             doubt_baseline_rows (j, base);

@@ -552,13 +552,6 @@ static void try_excess (const struct mixture *m, const struct mixture_group *g,
     fit->less -= log_tail (&none, of);
 }
 
-static int compare_double (const void *va, const void *vb)
-{
-    const double *a = va, *b = vb;
-
-    return util_compare (*a, *b);
-}
-
 /* The most likely excess of a group. */
 static struct mixture_fit fit_group (const struct mixture *m,
                                      const struct mixture_group *g)
@@ -577,7 +570,7 @@ static struct mixture_fit fit_group (const struct mixture *m,
             }
     }
     if (n > 0)
-        qsort (size, n, sizeof (*size), compare_double);
+        stats_sort (size, n);
     step = n / SIZES_MAX + 1;
     for (size_t i = step / 2; i < n; i += step) {
         try_excess (m, g, &m->tally, TAIL_EXPONENTIAL, size[i], true, &fit);

@@ -115,6 +115,16 @@ static int compare_samples (const void *va, const void *vb)
     return compare_pairs (va, vb);
 }
 
+int compare_observations (const void *va, const void *vb)
+{
+    const struct observation *x = va, *y = vb;
+
+    ORDER (pair_key (x->a, x->b), pair_key (y->a, y->b));
+    ORDER (x->oneway + (x->oneway && x->a > x->b),
+           y->oneway + (y->oneway && y->a > y->b));
+    return 0;
+}
+
 static bool same_row (const struct sample *x, const struct sample *y)
 {
     return x->round == y->round && sample_key (x) == sample_key (y);
@@ -795,15 +805,6 @@ void combine_add (struct combine *c, const struct observations *o, double share)
     c->lost += o->lost;
 }
 
-static int compare_pair_ends (const void *va, const void *vb)
-{
-    const struct observation *x = va;
-    const struct observation *y = vb;
-
-    ORDER (pair_key (x->a, x->b), pair_key (y->a, y->b));
-    return 0;
-}
-
 int combine_finish (const struct combine *c, const struct pathset *ps,
                     struct observations *o, struct error *err)
 {
@@ -838,6 +839,6 @@ int combine_finish (const struct combine *c, const struct pathset *ps,
             .var = factor / m->weight,
         };
     }
-    qsort (o->v, o->n, sizeof (*o->v), compare_pair_ends);
+    qsort (o->v, o->n, sizeof (*o->v), compare_observations);
     return observe_rows (o, ps, err);
 }

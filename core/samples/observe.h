@@ -92,6 +92,11 @@ int observe (struct observations *o, const struct pathset *ps,
              const struct accuracy *accuracy, struct error *err);
 void observations_clear (struct observations *o);
 
+/* By pairs; of a pair its round trip, or the way from its smaller end, then that
+ * back: RTT_FASTEST's and combine's are sorted so.
+ */
+int compare_observations (const void *va, const void *vb);
+
 /* By how much all round trips take longer in rounds from `first` on: the median
  * over pairs that were measured before, too, of the whole; or of what it is per
  * crossing of a link and time, in units of the rounds before, if that scatters
