@@ -75,15 +75,15 @@ most="
     compare/pattern 919
     compare/series 2339
     compare/throughput 716
-    core/baseline 2224
+    core/baseline 2215
     core/check 678
     core/judge 9814
-    core/linear 2520
+    core/linear 2500
     core/paths 1531
     core/plan 4177
     core/rate 4300
-    core/samples 2900
-    core/solve 1620
+    core/samples 2895
+    core/solve 1610
     ibquery 6555
     ibquery/compare 1479
     ibquery/export 1344

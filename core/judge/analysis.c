@@ -137,13 +137,6 @@ static void add_link_loopback (const struct judgement *j, struct model_run *run,
     run->loopback[run->nloopbacks++] = (struct link_loopback){ link, time };
 }
 
-static void sort_loopbacks (struct model_run *run)
-{
-    if (run->nloopbacks > 0)
-        qsort (run->loopback, run->nloopbacks, sizeof (*run->loopback),
-               compare_u32); /* their first members */
-}
-
 static int observe_job (struct judgement *j, struct error *err)
 {
     size_t n = pathset_size (j->ps);
@@ -152,7 +145,7 @@ static int observe_job (struct judgement *j, struct error *err)
     observe_loopbacks (j->samples, n, time);
     for (uint32_t i = 0; i < n; i++)
         add_link_loopback (j, &j->run, j->ps, i, time[i]);
-    sort_loopbacks (&j->run);
+    sort_array (j->run.loopback, j->run.nloopbacks, compare_u32); /* by links */
     free (time);
     return observe (&j->run.obs, j->ps, j->samples, RTT_FASTEST,
                     &observe_accuracy, err);
@@ -230,7 +223,7 @@ static int observe_all (struct judgement *j, struct error *err)
         for (size_t k = b->run[i].loopback; k < baseline_loopbacks_end (b, i); k++)
             add_link_loopback (j, base, b->ps, b->loopback[k].end,
                                b->loopback[k].time);
-        sort_loopbacks (base);
+        sort_array (base->loopback, base->nloopbacks, compare_u32);
         rc = baseline_observe (b, i, j->baseline_ps, number, &base->obs, err);
         if (rc == 0)
             doubt_baseline_rows (j, base);

@@ -4,7 +4,7 @@
  * has by then is found first, in sets of bits, and the order by that. Near a job
  * most unknowns are hosts' offsets and links that few rows cross. Those left over
  * at last are neighbours of most others: they are eliminated as a full matrix
- * (linalg_eliminate), whose products take a fraction of the time of one by one.
+ * (linear/linalg), whose products take a fraction of the time of one by one.
  *
  * With u what is left of a column's row when it is eliminated, and p its
  * diagonal, L has the column u / p, and D the entry p. Row j of K is reduced by
@@ -22,6 +22,7 @@
 #include "core/linear/linalg.h"
 #include "core/linear/lsq.h"
 #include "util/alloc.h"
+#include "util/csr.h"
 
 #define INLINE static inline __attribute__ ((always_inline))
 
@@ -174,29 +175,21 @@ static void find_order (struct direct *d, const struct sparse *a,
     free (o.kept);
 }
 
-/* Make places of unknowns, ascending: sorted by those, then back. */
+/* Make places of unknowns, ascending: a transpose is, and so is that of it. */
 static void sort_columns (struct direct *d)
 {
-    size_t entries = d->start[d->nsparse];
-    size_t *next = xcalloc (d->n + 1, sizeof (*next));
-    uint32_t *col = xarray (entries, sizeof (*col));
+    const struct csr columns = { d->nsparse, d->start, d->at };
+    struct csr rows, sorted;
 
-    for (size_t e = 0; e < entries; e++)
-        next[d->place[d->at[e]] + 1]++;
-    for (size_t i = 1; i <= d->n; i++)
-        next[i] += next[i - 1];
-    for (uint32_t k = 0; k < d->nsparse; k++)
-        for (size_t e = d->start[k]; e < d->start[k + 1]; e++)
-            col[next[d->place[d->at[e]]]++] = k;
-    /* next[i] is the end of i's */
-    for (uint32_t i = 0, e = 0; i < d->n; i++)
-        for (; e < next[i]; e++)
-            d->at[d->start[col[e]]++] = i;
-    for (size_t k = d->nsparse; k > 0; k--)
-        d->start[k] = d->start[k - 1];
-    d->start[0] = 0;
-    free (next);
-    free (col);
+    for (size_t e = 0; e < d->start[d->nsparse]; e++)
+        d->at[e] = d->place[d->at[e]];
+    rows = csr_transpose (&columns, d->n);
+    sorted = csr_transpose (&rows, d->nsparse);
+    free (d->start);
+    free (d->at);
+    d->start = sorted.start;
+    d->at = sorted.v;
+    csr_clear (&rows);
 }
 
 /*
@@ -297,7 +290,7 @@ static int factorise_full (struct direct *d)
 
     for (size_t i = 0; i < d->nkept; i++)
         d->kept[i] = d->full[first + i] + first;
-    return linalg_eliminate (d->full, n, n);
+    return linalg_factor_triangle (d->full, n);
 }
 
 int direct_renew (struct direct *d, const struct sparse *a, const double *w)

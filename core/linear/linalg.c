@@ -218,13 +218,13 @@ solve_panel (double *const *row, size_t n, size_t first, size_t end,
 #if defined __x86_64__ && defined __GLIBC__ && !defined __clang__
 __attribute__ ((target_clones ("avx2", "default")))
 #endif
-int linalg_eliminate (double *const *row, size_t n, size_t m)
+int linalg_factor_triangle (double *const *row, size_t n)
 {
     double *panel = xarray (n * BLOCK, sizeof (*panel));
     int rc = 0;
 
-    for (size_t first = 0; first < m; first += BLOCK) {
-        size_t end = min (first + BLOCK, m);
+    for (size_t first = 0; first < n; first += BLOCK) {
+        size_t end = min (first + BLOCK, n);
 
         if (end - first < BLOCK)
             memset (panel, 0, n * BLOCK * sizeof (*panel));
@@ -270,7 +270,7 @@ void linalg_solve (const double *l, size_t n, double *b)
 int linalg_cholesky (double *a, size_t n)
 {
     double **row = matrix_rows (a, n);
-    int rc = linalg_eliminate (row, n, n);
+    int rc = linalg_factor_triangle (row, n);
 
     free (row);
     return rc;

@@ -25,13 +25,8 @@ double *linalg_inverse (const double *l, size_t n);
  */
 double **linalg_triangle (size_t n);
 
-/* Replace the first m columns by those of the Cholesky factor, and the others by
- * the Schur complement, what is left without the first m unknowns. Return value
- * as linalg_cholesky.
- */
-int linalg_eliminate (double *const *row, size_t n, size_t m);
-
-/* linalg_solve with a triangle's factor. */
+/* linalg_cholesky and linalg_solve with a triangle. */
+int linalg_factor_triangle (double *const *row, size_t n);
 void linalg_solve_triangle (double *const *row, size_t n, double *b);
 
 double linalg_dot (const double *a, const double *b, size_t n);

@@ -467,9 +467,10 @@ struct lsq *lsq_create (const struct sparse *a, const double *w)
     size_t extra = a->nrows - a->ncols; /* huge if there are fewer rows */
     struct lsq *q = lsq_make (a, w);
 
-    if (q && extra <= a->ncols / FEW)
-        q->d = direct_create (a, w, NULL, 0, FULL_MAX);
-    if (!q || q->d || precondition (q) == 0)
+    if (q
+        && ((extra <= a->ncols / FEW
+             && (q->d = direct_create (a, w, NULL, 0, FULL_MAX)))
+            || precondition (q) == 0))
         return q;
     lsq_destroy (q);
     return NULL;
@@ -478,14 +479,12 @@ struct lsq *lsq_create (const struct sparse *a, const double *w)
 struct lsq *lsq_create_direct (const struct sparse *a, const double *w,
                                const uint32_t *keep, size_t n, size_t most)
 {
-    struct direct *d = direct_create (a, w, keep, n, most);
-    struct lsq *q = d ? lsq_make (a, w) : NULL;
+    struct lsq *q = lsq_make (a, w);
 
-    if (q)
-        q->d = d;
-    else
-        direct_destroy (d);
-    return q;
+    if (q && (q->d = direct_create (a, w, keep, n, most)))
+        return q;
+    lsq_destroy (q);
+    return NULL;
 }
 
 double *const *lsq_kept (const struct lsq *q)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/csr.h"
 
 struct sparse *sparse_create (size_t ncols)
 {
@@ -53,27 +54,22 @@ void sparse_add (struct sparse *a, const uint32_t *col, const int8_t *value,
 
 struct sparse *sparse_transpose (const struct sparse *a)
 {
-    struct sparse *t = sparse_create (a->nrows);
+    const struct csr rows = { a->nrows, a->start, a->col };
+    struct csr columns = csr_transpose (&rows, a->ncols);
     size_t entries = a->start[a->nrows];
+    size_t *next = xarray (a->ncols, sizeof (*next)); /* entry of a column */
+    struct sparse *t = xcalloc (1, sizeof (*t));
 
-    free (t->start);
-    t->nrows = t->rows_size = a->ncols;
-    t->entries_size = entries;
-    /* start[j + 1] is the place of column j's next entry */
-    t->start = xcalloc (a->ncols + 2, sizeof (*t->start));
-    t->col = xarray (entries, sizeof (*t->col));
-    t->value = xarray (entries, sizeof (*t->value));
+    *t = (struct sparse){
+        .nrows = a->ncols, .ncols = a->nrows, .rows_size = a->ncols,
+        .start = columns.start, .col = columns.v,
+        .value = xarray (entries, 1), .entries_size = entries,
+    };
+    for (size_t j = 0; j < a->ncols; j++)
+        next[j] = t->start[j];
     for (size_t e = 0; e < entries; e++)
-        t->start[a->col[e] + 2]++;
-    for (size_t j = 2; j < a->ncols + 2; j++)
-        t->start[j] += t->start[j - 1];
-    for (uint32_t i = 0; i < a->nrows; i++)
-        for (size_t e = a->start[i]; e < a->start[i + 1]; e++) {
-            size_t at = t->start[a->col[e] + 1]++;
-
-            t->col[at] = i;
-            t->value[at] = a->value[e];
-        }
+        t->value[next[a->col[e]]++] = a->value[e];
+    free (next);
     return t;
 }
 

@@ -23,6 +23,7 @@
 
 #include "core/linear/lsq.h"
 #include "core/linear/stats.h"
+#include "core/solve/splits.h"
 #include "util/pool.h"
 #include "util/sort.h"
 
@@ -46,8 +47,7 @@ struct excess_known {
 struct board {
     struct excess_known *known; /* by class */
     size_t nknown;
-    size_t *start; /* [nswitches + 2] */
-    size_t *of;    /* indices of known, by switch */
+    struct csr of; /* known ones of each switch */
     double *v;     /* [nknown] */
     uint32_t *col; /* [nknown] */
     int8_t *one;   /* [nknown] */
@@ -70,11 +70,8 @@ static void board_make (struct board *b, struct pool *pool,
                         const struct solution *s, const struct network *net)
 {
     size_t n = s->nlinks;
-    size_t *start = pool_alloc (pool, net->nswitches + 2, sizeof (*start));
 
     b->known = pool_alloc (pool, n, sizeof (*b->known));
-    b->start = start;
-    b->of = pool_alloc (pool, 2 * n, sizeof (*b->of));
     b->v = pool_alloc (pool, n, sizeof (*b->v));
     b->col = pool_alloc (pool, n, sizeof (*b->col));
     b->one = pool_alloc (pool, n, sizeof (*b->one));
@@ -86,19 +83,9 @@ static void board_make (struct board *b, struct pool *pool,
                 .excess = s->link[i].latency_ns,
             };
     qsort (b->known, b->nknown, sizeof (*b->known), compare_known);
-    /* sort the links by switch: start[w + 1] is the place of switch w's next */
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t k = 0; k < 2 * b->nknown; k++) {
-            uint32_t w = b->known[k / 2].link->end[k % 2];
-
-            if (w != NETWORK_NONE && pass == 0)
-                start[w + 2]++;
-            else if (w != NETWORK_NONE)
-                b->of[start[w + 1]++] = k / 2;
-        }
-        for (size_t w = 2; w < net->nswitches + 2 && pass == 0; w++)
-            start[w] += start[w - 1];
-    }
+    for (size_t k = 0; k < b->nknown; k++)
+        b->col[k] = s->link[b->known[k].i].link;
+    b->of = splits_links (net, b->col, b->nknown);
 }
 
 /* Subtract the median of its class from each link's excess. */
@@ -134,8 +121,8 @@ static double test (struct board *b, size_t sw, struct switch_excess *found)
     size_t above = 0;
     size_t n = 0;
 
-    for (size_t e = b->start[sw]; e < b->start[sw + 1]; e++) {
-        const struct excess_known *k = &b->known[b->of[e]];
+    for (size_t e = b->of.start[sw]; e < b->of.start[sw + 1]; e++) {
+        const struct excess_known *k = &b->known[b->of.v[e]];
 
         if (isnan (k->spread))
             continue;
@@ -173,6 +160,7 @@ void excess_find (struct solution *s, const struct network *net,
     s->sw = pool_alloc (s->pool, FOUND_MAX, sizeof (*s->sw));
     while (s->nswitches < FOUND_MAX) {
         struct switch_excess *found = &s->sw[s->nswitches];
+        size_t first, end;
         double most = 0;
 
         centre (&b);
@@ -192,11 +180,11 @@ void excess_find (struct solution *s, const struct network *net,
                                               / (double)s->switches_tested))
             break;
         /* subtract what the switch explains, and list its links */
-        found->link
-            = pool_alloc (s->pool, b.start[found->sw + 1] - b.start[found->sw],
-                          sizeof (*found->link));
-        for (size_t e = b.start[found->sw]; e < b.start[found->sw + 1]; e++) {
-            struct excess_known *k = &b.known[b.of[e]];
+        first = b.of.start[found->sw];
+        end = b.of.start[found->sw + 1];
+        found->link = pool_alloc (s->pool, end - first, sizeof (*found->link));
+        for (size_t e = first; e < end; e++) {
+            struct excess_known *k = &b.known[b.of.v[e]];
 
             if (isnan (k->spread))
                 continue;
@@ -205,5 +193,6 @@ void excess_find (struct solution *s, const struct network *net,
         }
         s->nswitches++;
     }
+    csr_clear (&b.of);
     pool_destroy (pool);
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "util/alloc.h"
-#include "util/csr.h"
 
 /* The distance of each switch from the nearest host; NETWORK_NONE: farther than
  * messages go.
@@ -40,9 +39,8 @@ static uint32_t *host_distances (const struct network *net)
     return level;
 }
 
-/* The m links of each switch. */
-static struct csr sort_links (const struct network *net, const uint32_t *link,
-                              size_t m)
+struct csr splits_links (const struct network *net, const uint32_t *link,
+                         size_t m)
 {
     size_t *start = xarray (m + 1, sizeof (*start)), n = 0;
     uint32_t *end = xarray (2 * m, sizeof (*end));
@@ -68,7 +66,7 @@ struct sparse *splits_make (const struct network *net, const uint32_t *link,
 {
     struct sparse *splits = sparse_create (m);
     uint32_t *level = host_distances (net);
-    struct csr links = sort_links (net, link, m);
+    struct csr links = splits_links (net, link, m);
     int8_t *value = xarray (2 * m, sizeof (*value));
 
     for (uint32_t w = 0; w < net->nswitches; w++) {

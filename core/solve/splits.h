@@ -10,6 +10,7 @@
 
 #include "core/linear/sparse.h"
 #include "core/paths/paths.h"
+#include "util/csr.h"
 
 /* A row for each switch that has links on both sides: 1 for those down, towards
  * the nearest hosts, -1 for the others. Columns are the m links. A message that
@@ -18,5 +19,9 @@
  */
 struct sparse *splits_make (const struct network *net, const uint32_t *link,
                             size_t m);
+
+/* Which of the m links are at each switch; csr_clear it. */
+struct csr splits_links (const struct network *net, const uint32_t *link,
+                         size_t m);
 
 #endif /* CORE_SPLITS_H */
