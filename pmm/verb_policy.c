@@ -238,7 +238,8 @@ static void print_calm (struct ledger *ledger, size_t nodes, FILE *fp)
     json_int_t audits = 0;
     int64_t newest;
     json_t *facts;
-    int any = need_ok (ledger_succeeded (ledger, &newest, &fault));
+    int any = need_ok (ledger_number (ledger, LEDGER_SUCCEEDED, 0, NULL, &newest,
+                                      &fault));
 
     need_ok (ledger_list (ledger, LEDGER_TOTALS, 0, 0, &totals, &fault));
     for (size_t i = 0; i < totals.n; i++)
@@ -439,10 +440,10 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
 /* The number if an audit has it; 0: none. */
 static int64_t find_audit_id (struct inputs *in, uint64_t number)
 {
-    int64_t id = ledger_next (in->ledger, (int64_t)number - 1, &fault);
+    int64_t id = 0;
 
-    if (id < 0)
-        die ();
+    need_ok (ledger_number (in->ledger, LEDGER_NEXT, (int64_t)number - 1, NULL,
+                            &id, &fault));
     return id == (int64_t)number ? id : 0;
 }
 
@@ -576,7 +577,8 @@ static json_t *measured_last (struct inputs *in, const struct act_report *r,
                               const char *name, bool told)
 {
     int64_t begun;
-    int any = need_ok (ledger_measured (in->ledger, name, &begun, &fault));
+    int any = need_ok (ledger_number (in->ledger, LEDGER_MEASURED, 0, name, &begun,
+                                      &fault));
 
     if (!told && (!any || r->decisions.n > 0))
         die_input ("there is no node, job or audit %.63s", name);

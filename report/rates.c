@@ -12,13 +12,6 @@
 
 #define GIGA 1e9
 
-enum { SUSPECTS_SHOWN = 8, NAME_BYTES = 2 * FABRIC_NAME_MAX };
-
-static double nominal (const struct fabric *f, size_t link)
-{
-    return fabric_network (f)->link[link].rate;
-}
-
 struct rates_switch *rates_switches (const struct fabric *f,
                                      struct pathset *ps, size_t *n,
                                      struct error *err)
@@ -53,86 +46,10 @@ struct rates_switch *rates_switches (const struct fabric *f,
     return NULL;
 }
 
-/* Whether the usual rate is far below nominal; false if no rate is known. */
-static bool is_low (const struct rates_report *r)
+const char *rates_switch_name (const struct fabric *f, uint32_t node,
+                               char buf[RATES_NAME])
 {
-    double known = 0;
-
-    for (size_t l = 0; l < r->carry->nlinks; l++)
-        known = fmax (known, nominal (r->fabric, l));
-    return known > 0 && r->carry->usual < 1 - r->much;
-}
-
-enum verdict_status rates_status (const struct rates_report *r)
-{
-    const struct carry *c = r->carry;
-
-    if (c->nfindings > 0)
-        return VERDICT_FAIL;
-    if (c->lost > 0 || c->flows == 0 || !r->complete)
-        return VERDICT_UNKNOWN;
-    return c->unexplained > 0 || is_low (r) ? VERDICT_WARN : VERDICT_OK;
-}
-
-/* The limits, one sentence each; false after the last one. */
-static bool limit (const struct rates_report *r, int i, char *buf, size_t size)
-{
-    const struct carry *c = r->carry;
-    int n = 0;
-
-    if (c->lost > 0 && n++ == i)
-        snprintf (buf, size, "%zu of %zu flows were not measured", c->lost,
-                  c->lost + c->flows);
-    else if (!r->complete && c->lost == 0 && n++ == i)
-        snprintf (buf, size, "the series is not complete");
-    else if (c->unexplained > 0 && n++ == i)
-        snprintf (buf, size, "%s slow, though all links on the way carried"
-                  " more at other times", COUNTED (c->unexplained, "flow"));
-    else if (is_low (r) && n++ == i)
-        snprintf (buf, size, "flows have %.0f %% of what the links allow, at"
-                  " the median: a link that is slow by less than that does"
-                  " not show", 100 * c->usual);
-    else if (c->nfindings == CARRY_FINDINGS_MAX && n++ == i)
-        snprintf (buf, size, "more findings than %d are left out",
-                  CARRY_FINDINGS_MAX);
-    else
-        return false;
-    return true;
-}
-
-static const char *finding_kind_text (const struct fabric *f,
-                                      const struct carry_finding *finding)
-{
-    for (size_t i = 0; i < finding->nlinks; i++)
-        if (f->link[finding->link[i]].kind != LINK_HOST)
-            return "switch link";
-    return "host end";
-}
-
-static bool is_link_measured (const struct carry_link *l)
-{
-    return l->carried[0] > 0 || l->carried[1] > 0;
-}
-
-/* The direction that carried less of its offered rate. */
-static int slower_direction (const struct carry_link *l)
-{
-    if (l->carried[0] == 0 || l->carried[1] == 0)
-        return l->carried[0] == 0;
-    return l->carried[1] * l->offered[0] < l->carried[0] * l->offered[1];
-}
-
-static void ends (const struct fabric *f, uint32_t link, char *a, char *b)
-{
-    fabric_port_name (f, f->link[link].a, a, NAME_BYTES);
-    fabric_port_name (f, f->link[link].b, b, NAME_BYTES);
-    text_clean (a);
-    text_clean (b);
-}
-
-static char *switch_name (const struct fabric *f, uint32_t node, char *buf)
-{
-    snprintf (buf, NAME_BYTES, "%s", f->node[node].name);
+    snprintf (buf, RATES_NAME, "%s", f->node[node].name);
     return text_clean (buf);
 }
 
@@ -140,83 +57,9 @@ static char *switch_name (const struct fabric *f, uint32_t node, char *buf)
  * Text
  */
 
-static void print_rate_finding (const struct rates_report *r,
-                                const struct carry_finding *f, FILE *fp)
+int rates_text (const struct rates_report *r, FILE *fp, struct error *err)
 {
-    const struct carry_link *l = &r->carry->link[f->link[0]];
-    char a[NAME_BYTES], b[NAME_BYTES];
-
-    fprintf (fp, "pmm: FAIL: %s", finding_kind_text (r->fabric, f));
-    if (f->nlinks > 1)
-        fprintf (fp, ", one of %zu", f->nlinks);
-    fprintf (fp, ", carried %.1f", l->carried[slower_direction (l)] / GIGA);
-    if (nominal (r->fabric, f->link[0]) > 0)
-        fprintf (fp, " of %.1f", nominal (r->fabric, f->link[0]) / GIGA);
-    fprintf (fp, " Gb/s; %s had %.0f %% of the fair share\n",
-             COUNTED (f->flows, "slow flow"), 100 * f->share);
-    for (size_t i = 0; i < f->nlinks; i++) {
-        if (i == SUSPECTS_SHOWN) {
-            fprintf (fp, "pmm:   or %zu more, listed in the JSON report\n",
-                     f->nlinks - i);
-            return;
-        }
-        ends (r->fabric, f->link[i], a, b);
-        fprintf (fp, "pmm:   %s%s -- %s  (%s)\n", i > 0 ? "or " : "", a, b,
-                 r->fabric->link[f->link[i]].id);
-    }
-}
-
-void rates_print (double rate, FILE *fp)
-{
-    if (rate > 0)
-        fprintf (fp, " %8.1f", rate / GIGA);
-    else
-        fprintf (fp, " %8s", "-");
-}
-
-static void print_measured_flows (const struct rates_report *r, FILE *fp)
-{
-    const struct carry *c = r->carry;
-    char text[256], a[NAME_BYTES], b[NAME_BYTES];
-
-    fprintf (fp, "pmm: %s: %s of %s", verdict_status_name (rates_status (r)),
-             COUNTED (c->flows, "flow"), COUNTED (r->length, "byte"));
-    if (c->flows > 0)
-        fprintf (fp, ", %zu of them slow", c->slow);
-    fprintf (fp, "\n");
-    for (size_t i = 0; i < c->nfindings; i++)
-        print_rate_finding (r, &c->finding[i], fp);
-    for (int i = 0; limit (r, i, text, sizeof (text)); i++)
-        fprintf (fp, "pmm: %s\n", text);
-    fprintf (fp, "%-20s %8s %8s  Gb/s each way, in a round\n", "# switch",
-             "halves", "through");
-    for (size_t i = 0; i < r->nswitches; i++) {
-        uint32_t node = r->sw[i].node;
-
-        fprintf (fp, "%016jx    ", (uintmax_t)r->fabric->node[node].guid);
-        rates_print (r->sw[i].through.rate, fp);
-        rates_print (c->through[node], fp);
-        fprintf (fp, "  %s\n", switch_name (r->fabric, node, a));
-    }
-    fprintf (fp, "%-20s %8s %8s %8s %8s %8s  Gb/s, of what was offered\n",
-             "# link", "nominal", "there", "of", "back", "of");
-    for (uint32_t l = 0; l < c->nlinks; l++) {
-        if (!is_link_measured (&c->link[l]))
-            continue;
-        fprintf (fp, "%-20s", r->fabric->link[l].id);
-        rates_print (nominal (r->fabric, l), fp);
-        for (int way = 0; way < 2; way++) {
-            rates_print (c->link[l].carried[way], fp);
-            rates_print (c->link[l].offered[way], fp);
-        }
-        ends (r->fabric, l, a, b);
-        fprintf (fp, "  %s -- %s\n", a, b);
-    }
-}
-
-static void print_nominal (const struct rates_report *r, FILE *fp)
-{
-    char name[NAME_BYTES];
+    char name[RATES_NAME];
 
     fprintf (fp, "bisection of %u and %u: at most %.1f Gb/s each way, by"
              " maximum flow; %.1f by these tables, of random pairs\n",
@@ -231,13 +74,8 @@ static void print_nominal (const struct rates_report *r, FILE *fp)
         fprintf (fp, "%016jx %8zu %6u %6u %10.1f  %s\n",
                  (uintmax_t)r->fabric->node[node].guid, t->subtrees,
                  t->ports[0], t->ports[1], t->rate / GIGA,
-                 switch_name (r->fabric, node, name));
+                 rates_switch_name (r->fabric, node, name));
     }
-}
-
-int rates_text (const struct rates_report *r, FILE *fp, struct error *err)
-{
-    (r->carry ? print_measured_flows : print_nominal) (r, fp);
     return ferror (fp) ? error_errno (err, "output") : 0;
 }
 
@@ -251,125 +89,37 @@ json_t *rates_gbps (double rate)
                     : json_null ();
 }
 
-/* With what passed the switches, if that was measured. */
-static json_t *rates_switches_json (const struct rates_report *r)
+json_t *rates_switches_json (const struct rates_report *r, const double *through)
 {
     json_t *out = json_array ();
 
     for (size_t i = 0; i < r->nswitches; i++) {
         const struct through *t = &r->sw[i].through;
         uint32_t node = r->sw[i].node;
-        char guid[17], name[NAME_BYTES];
+        char guid[17], name[RATES_NAME];
         json_t *json;
 
         snprintf (guid, sizeof (guid), "%016jx",
                   (uintmax_t)r->fabric->node[node].guid);
         json = json_pack ("{s:s, s:s, s:I, s:[i, i], s:o}", "guid", guid,
-                          "name", switch_name (r->fabric, node, name),
+                          "name", rates_switch_name (r->fabric, node, name),
                           "subtrees", (json_int_t)t->subtrees, "halves",
                           (int)t->ports[0], (int)t->ports[1], "most_gbps",
                           rates_gbps (t->rate));
-        if (r->carry)
-            json_put (json, "through_gbps",
-                      rates_gbps (r->carry->through[node]));
+        if (through)
+            json_put (json, "through_gbps", rates_gbps (through[node]));
         json_add (out, json);
     }
     return out;
 }
 
-static json_t *rates_links_json (const struct rates_report *r)
-{
-    json_t *out = json_array ();
-
-    for (uint32_t i = 0; i < r->carry->nlinks; i++) {
-        const struct carry_link *l = &r->carry->link[i];
-        const struct fabric_link *of = &r->fabric->link[i];
-        double most = nominal (r->fabric, i);
-
-        if (!is_link_measured (l))
-            continue;
-        json_add (out, json_pack (
-            "{s:s, s:s, s:o, s:[o, o], s:[o, o], s:[i, i], s:b}",
-            "id", of->id,
-            "kind", of->kind == LINK_HOST ? "host" : "switch",
-            "nominal_gbps", rates_gbps (most),
-            "offered_gbps", rates_gbps (l->offered[0]),
-            rates_gbps (l->offered[1]),
-            "carried_gbps", rates_gbps (l->carried[0]),
-            rates_gbps (l->carried[1]),
-            "rounds", (int)l->rounds[0], (int)l->rounds[1],
-            "filled", most > 0 && fmax (l->offered[0], l->offered[1])
-                                      >= most * (1 - 1e-6)));
-    }
-    return out;
-}
-
-static json_t *rates_findings_json (const struct rates_report *r)
-{
-    json_t *out = json_array ();
-
-    for (size_t i = 0; i < r->carry->nfindings; i++) {
-        const struct carry_finding *f = &r->carry->finding[i];
-        const struct carry_link *l = &r->carry->link[f->link[0]];
-        json_t *suspects = json_array ();
-        json_t *nodes = json_array ();
-
-        for (size_t k = 0; k < f->nlinks; k++) {
-            uint32_t link = f->link[k];
-            const char *host = fabric_network (r->fabric)->link[link].host;
-
-            json_add (suspects, json_string (r->fabric->link[link].id));
-            if (host)
-                json_add (nodes, json_string (host));
-        }
-        json_add (out, json_pack (
-            "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:f}",
-            "level", "FAIL",
-            "kind", finding_kind_text (r->fabric, f),
-            "suspects", suspects,
-            "nodes", nodes,
-            "nominal_gbps", rates_gbps (nominal (r->fabric, f->link[0])),
-            "offered_gbps", rates_gbps (l->offered[slower_direction (l)]),
-            "carried_gbps", rates_gbps (l->carried[slower_direction (l)]),
-            "flows", (json_int_t)f->flows,
-            "share", f->share));
-    }
-    return out;
-}
-
-static json_t *measured_json (const struct rates_report *r)
-{
-    const struct carry *c = r->carry;
-    json_t *limits = json_array ();
-    char text[256];
-
-    for (int i = 0; limit (r, i, text, sizeof (text)); i++)
-        json_add (limits, json_string (text));
-    return json_pack (
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
-        "status", verdict_status_name (rates_status (r)),
-        "length", (json_int_t)r->length,
-        "flows", (json_int_t)c->flows,
-        "lost", (json_int_t)c->lost,
-        "slow", (json_int_t)c->slow,
-        "unexplained", (json_int_t)c->unexplained,
-        "usual", c->flows > 0 ? json_real (c->usual) : json_null (),
-        "findings", rates_findings_json (r),
-        "limits", limits,
-        "switches", rates_switches_json (r),
-        "links", rates_links_json (r));
-}
-
 int rates_json (const struct rates_report *r, FILE *fp, struct error *err)
 {
-    json_t *rest
-        = r->carry
-              ? measured_json (r)
-              : json_pack ("{s:{s:[i, i], s:o, s:o}, s:o}", "bisection",
-                           "halves", (int)r->cut.ports[0], (int)r->cut.ports[1],
-                           "at_most_gbps", rates_gbps (r->cut.most),
-                           "effective_gbps", rates_gbps (r->cut.effective),
-                           "switches", rates_switches_json (r));
+    json_t *rest = json_pack (
+        "{s:{s:[i, i], s:o, s:o}, s:o}", "bisection", "halves",
+        (int)r->cut.ports[0], (int)r->cut.ports[1], "at_most_gbps",
+        rates_gbps (r->cut.most), "effective_gbps",
+        rates_gbps (r->cut.effective), "switches", rates_switches_json (r, NULL));
 
     return json_write_file ("rates", r->fabric->hash, rest, fp, err);
 }

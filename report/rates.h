@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reports of rates: what links carried compared with what they should; what
- * switches and halves can carry at most.
- */
+/* Reports of rates: what switches and halves of the hosts can carry at most. */
 #ifndef REPORT_RATES_H
 #define REPORT_RATES_H
 
@@ -11,8 +9,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/judge/verdict.h"
-#include "core/rate/carry.h"
 #include "core/rate/cut.h"
 #include "ibquery/fabric.h"
 #include "util/error.h"
@@ -26,11 +22,7 @@ struct rates_report {
     const struct fabric *fabric;
     const struct rates_switch *sw; /* with what they can carry at most */
     size_t nswitches;
-    struct cut cut;                /* if nothing was measured */
-    const struct carry *carry;     /* what was; NULL: nothing */
-    double much;                   /* this share less is much less */
-    uint64_t length;               /* bytes of a message */
-    bool complete;                 /* as the series says */
+    struct cut cut;
 };
 
 /* The switches that the set's paths cross, with the most that each can carry: *n
@@ -40,21 +32,17 @@ struct rates_switch *rates_switches (const struct fabric *f,
                                      struct pathset *ps, size_t *n,
                                      struct error *err);
 
-/* FAIL if a link is slow; else UNKNOWN if flows were lost, nothing was measured
- * or the series is not complete; else WARN if flows are slow that no link
- * explains, or if the usual rate is much less than nominal.
- */
-enum verdict_status rates_status (const struct rates_report *r);
-
-/* Write text: of a measurement, findings as lines that start with "pmm: ", then
- * tables of the switches and links that were measured; else what switches and
- * halves can carry. Or JSON, kind "rates". Return 0, or -1 with err.
- */
+/* Write text, or JSON, kind "rates". Return 0, or -1 with err. */
 int rates_text (const struct rates_report *r, FILE *fp, struct error *err);
 int rates_json (const struct rates_report *r, FILE *fp, struct error *err);
 
-/* A rate as Gb/s: in a column, a dash if it is not known; with three decimals. */
-void rates_print (double rate, FILE *fp);
+/* Parts: a rate as Gb/s with three decimals; a switch's name, cleaned; the switches,
+ * with what passed each ([nodes], NULL: not measured).
+ */
+enum { RATES_NAME = 2 * FABRIC_NAME_MAX };
 json_t *rates_gbps (double rate);
+const char *rates_switch_name (const struct fabric *f, uint32_t node,
+                               char buf[RATES_NAME]);
+json_t *rates_switches_json (const struct rates_report *r, const double *through);
 
 #endif /* REPORT_RATES_H */

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "compare/cmd/cmd.h"
+#include "compare/throughput/carried.h"
 #include "compare/throughput/edges.h"
 #include "compare/throughput/measured.h"
-#include "report/rates.h"
 
 #define BELOW_MIN .001
 
@@ -71,8 +71,8 @@ static int run_measured (struct inputs *in)
     struct series_list list = inputs_series (given.series);
     const struct series *s = choose_run (&list, in);
     double *rate = verb_array (plan_probes (in->plan), sizeof (*rate));
-    struct rates_report r = {
-        .fabric = in->fabric, .much = given.much,
+    struct carried_report r = {
+        .most.fabric = in->fabric, .much = given.much,
         .length = s->length[s->nlengths - 1], .complete = s->complete,
     };
     struct carry *carry = NULL;
@@ -83,11 +83,11 @@ static int run_measured (struct inputs *in)
     if (!carry)
         error_prefix (&fault, "%s", given.series);
     r.carry = need (carry);
-    r.sw = verb_keep (
-        need (rates_switches (in->fabric, in->ps, &r.nswitches, &fault)));
-    need_ok ((in->json ? rates_json : rates_text) (&r, inputs_output (in),
-                                                   &fault));
-    status = exit_status (rates_status (&r));
+    r.most.sw = verb_keep (need (
+        rates_switches (in->fabric, in->ps, &r.most.nswitches, &fault)));
+    need_ok ((in->json ? carried_json : carried_text) (&r, inputs_output (in),
+                                                       &fault));
+    status = exit_status (carried_status (&r));
     carry_destroy (carry);
     series_list_clear (&list);
     return status;

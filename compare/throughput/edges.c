@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "compare/throughput/carried.h"
 #include "compare/throughput/measured.h"
 #include "core/linear/stats.h"
-#include "report/rates.h"
 #include "util/pool.h"
 #include "util/json.h"
 #include "util/sort.h"
@@ -349,9 +349,9 @@ int edges_text (const struct edges *e, FILE *fp, struct error *err)
         for (size_t k = w->first; k < w->first + w->n; k++)
             sum += e->node[k].rate;
         fprintf (fp, "%-20s %8zu", w->name, w->n);
-        rates_print (sum, fp);
+        carried_print (sum, fp);
         fprintf (fp, " %8.1f", w->at_once);
-        rates_print (w->through, fp);
+        carried_print (w->through, fp);
         print_share (w->share, fp);
         fputc ('\n', fp);
     }
@@ -361,7 +361,7 @@ int edges_text (const struct edges *e, FILE *fp, struct error *err)
             const struct edges_node *x = &e->node[e->sw[i].first + k];
 
             fprintf (fp, "%-20s", x->label);
-            rates_print (x->rate, fp);
+            carried_print (x->rate, fp);
             print_share (edges_share (x), fp);
             fprintf (fp, "  %s\n", e->sw[i].name);
         }

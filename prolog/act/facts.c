@@ -422,7 +422,8 @@ static void read_facts (struct facts_reading *r, const struct nodemap *map,
     find_endpoints (r, map);
     read_actions (r);
     if (r->failed
-        || (r->from = ledger_since (r->ledger, since, r->err)) < 0) {
+        || ledger_number (r->ledger, LEDGER_SINCE, since, NULL, &r->from,
+                          r->err) < 0) {
         r->failed = true;
         return;
     }

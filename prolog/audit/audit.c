@@ -475,7 +475,8 @@ static bool has_busy_uplinks (const struct audit_work *run)
         int64_t ended = INT64_MAX;
 
         busy = info->kind == LINK_SWITCH
-               && ledger_rated (run->audit->ledger, info->id, &ended, NULL) != 0
+               && ledger_number (run->audit->ledger, LEDGER_RATED, 0, info->id,
+                                 &ended, NULL) != 0
                && ended > since;
     }
     pathset_destroy (ps);

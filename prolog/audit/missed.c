@@ -48,7 +48,7 @@ int missed_nodes (struct hostlist *missed, const struct reports *in,
     int64_t every_s = in->site->audit_every_ms / 1000;
     struct ledger_rows faulty = { 0 };
     int64_t first, last;
-    int rc = ledger_first (in->ledger, &first, err);
+    int rc = ledger_number (in->ledger, LEDGER_FIRST, 0, NULL, &first, err);
     size_t n = rc > 0 ? in->nodes->n : 0, nknown;
     const char **known = known_nodes (in, &nknown);
 
@@ -62,8 +62,8 @@ int missed_nodes (struct hostlist *missed, const struct reports *in,
         if (page_state (&in->nodes->v[i]) || (!out && every_s == 0)
             || !text_find (known, nknown, node))
             continue;
-        if ((rc = ledger_measured (in->ledger, node, &last, err)) == 0)
-            last = first;
+        last = first;
+        rc = ledger_number (in->ledger, LEDGER_MEASURED, 0, node, &last, err);
         if (rc >= 0 && now - last > DAY_S + (out ? 0 : every_s))
             missed->name[missed->count++] = xstrdup (node);
     }

@@ -114,7 +114,7 @@ int reports_tidy (const struct site *site, struct ledger *ledger,
                   struct error *err)
 {
     uint64_t *id;
-    int64_t oldest;
+    int64_t oldest = 0;
     size_t n;
     DIR *d;
     int rc = -1;
@@ -123,7 +123,7 @@ int reports_tidy (const struct site *site, struct ledger *ledger,
         return 0;
     if (!(d = open_pages (site->reports, &id, &n, err)))
         return -1;
-    if ((oldest = ledger_since (ledger, 0, err)) >= 0)
+    if (ledger_number (ledger, LEDGER_NEXT, 0, NULL, &oldest, err) >= 0)
         rc = drop_pages (dirfd (d), site->reports, id, n, (uint64_t)oldest,
                          (size_t)site->reports_kept, err);
     free (id);

@@ -492,11 +492,21 @@ json_t *ledger_json (struct ledger *ledger, enum ledger_kind kind, int64_t from,
  */
 json_t *ledger_audit (struct ledger *ledger, int64_t id, struct error *err);
 
-/* The id of the next audit; 0: none. */
-int64_t ledger_next (struct ledger *ledger, int64_t id, struct error *err);
-
-/* The oldest audit that begun at that time or later; 0: none. */
-int64_t ledger_since (struct ledger *ledger, int64_t time, struct error *err);
+/* A number that the ledger tells. Return 1 with *value, 0 if there is none (then
+ * *value is as it was, but that of LEDGER_SINCE 0), or -1 with err.
+ */
+enum ledger_number {
+    LEDGER_NEXT,      /* the first audit after audit `from` */
+    LEDGER_SINCE,     /* the first audit begun at the time `from` or later */
+    LEDGER_FIRST,     /* when the oldest audit of all began */
+    LEDGER_SUCCEEDED, /* when the newest ended that has another result than
+                         UNKNOWN */
+    LEDGER_MEASURED,  /* when the newest began that measured the node `name` */
+    LEDGER_RATED,     /* when the newest ended that measured what the link `name`
+                         carries */
+};
+int ledger_number (struct ledger *ledger, enum ledger_number number, int64_t from,
+                   const char *name, int64_t *value, struct error *err);
 
 /* Nodes with faults that no audit measured since, the first fault first. Audits
  * leave them out `until` then: LEDGER_OUT_MIN_S after the first of these faults,
@@ -516,21 +526,6 @@ json_t *ledger_fault_json (const struct ledger_fault *fault);
 
 /* Whether hosts, by name, have this one. */
 bool ledger_has_host (const struct ledger_rows *hosts, const char *host);
-
-/* When the newest audit that measured the node began, when the newest one that
- * measured what the link carries ended, and when the oldest of all began. Return 1,
- * or 0 if there is none.
- */
-int ledger_measured (struct ledger *ledger, const char *node, int64_t *begun,
-                     struct error *err);
-int ledger_rated (struct ledger *ledger, const char *link, int64_t *ended,
-                  struct error *err);
-int ledger_first (struct ledger *ledger, int64_t *begun, struct error *err);
-
-/* When the newest audit ended that has another result than UNKNOWN. Return 1,
- * or 0 if there is none.
- */
-int ledger_succeeded (struct ledger *ledger, int64_t *ended, struct error *err);
 
 /* Set how many links an audit measured, and in how many rounds. */
 int ledger_extent (struct ledger *ledger, int64_t id, struct verdict *v,

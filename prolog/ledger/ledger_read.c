@@ -251,74 +251,30 @@ json_t *ledger_json (struct ledger *l, enum ledger_kind kind, int64_t from,
  * Numbers
  */
 
-/* The number that a statement gives. Return 1, 0 if it has no row, or -1. */
-static int read_ledger_number (struct ledger *l, int64_t *value,
-                               const char *sql, const struct db_value *v,
-                               size_t n, struct error *err)
+static const char *const numbers[] = {
+    [LEDGER_NEXT] = "SELECT id FROM audit WHERE id > ?1 ORDER BY id LIMIT 1",
+    [LEDGER_SINCE] = "SELECT min (id) FROM audit WHERE begun >= ?1",
+    [LEDGER_FIRST] = "SELECT begun FROM audit WHERE id > 0 ORDER BY id LIMIT 1",
+    [LEDGER_SUCCEEDED]
+    = "SELECT ended FROM audit WHERE id > 0 AND job IS NOT NULL"
+      " AND status <> 'UNKNOWN' ORDER BY id DESC LIMIT 1",
+    [LEDGER_MEASURED]
+    = "SELECT a.begun FROM member m JOIN audit a ON a.id = m.audit"
+      " WHERE m.host = " DB_NAMED ("?2") " AND m.answered = 1"
+      " ORDER BY m.audit DESC LIMIT 1",
+    [LEDGER_RATED]
+    = "SELECT a.ended FROM rate r JOIN audit a ON a.id = r.audit"
+      " WHERE r.link = " DB_NAMED ("?2") " ORDER BY r.audit DESC LIMIT 1",
+};
+
+int ledger_number (struct ledger *l, enum ledger_number number, int64_t from,
+                   const char *name, int64_t *value, struct error *err)
 {
     bool is;
 
     db_start (l, err);
-    is = db_run (l, value, sql, v, n);
+    is = db_run (l, value, numbers[number], VALUES (INT (from), NAME (name)));
     return (int)db_result (l, is);
-}
-
-int64_t ledger_next (struct ledger *l, int64_t id, struct error *err)
-{
-    int64_t next = 0;
-    int rc = read_ledger_number (
-        l, &next, "SELECT id FROM audit WHERE id > ? ORDER BY id LIMIT 1",
-        VALUES (INT (id)), err);
-
-    return rc < 0 ? -1 : next;
-}
-
-int64_t ledger_since (struct ledger *l, int64_t time, struct error *err)
-{
-    int64_t id = 0;
-    int rc = read_ledger_number (
-        l, &id, "SELECT min (id) FROM audit WHERE begun >= ?",
-        VALUES (INT (time)), err);
-
-    return rc < 0 ? -1 : id;
-}
-
-int ledger_first (struct ledger *l, int64_t *begun, struct error *err)
-{
-    return read_ledger_number (
-        l, begun, "SELECT begun FROM audit WHERE id > 0 ORDER BY id LIMIT 1",
-        NONE, err);
-}
-
-int ledger_succeeded (struct ledger *l, int64_t *ended, struct error *err)
-{
-    return read_ledger_number (
-        l, ended,
-        "SELECT ended FROM audit WHERE id > 0 AND job IS NOT NULL"
-        " AND status <> 'UNKNOWN' ORDER BY id DESC LIMIT 1",
-        NONE, err);
-}
-
-int ledger_measured (struct ledger *l, const char *node, int64_t *begun,
-                     struct error *err)
-{
-    return read_ledger_number (
-        l, begun,
-        "SELECT a.begun FROM member m JOIN audit a"
-        " ON a.id = m.audit WHERE m.host = " DB_NAMED ("?") " AND m.answered = 1"
-        " ORDER BY m.audit DESC LIMIT 1",
-        VALUES (NAME (node)), err);
-}
-
-int ledger_rated (struct ledger *l, const char *link, int64_t *ended,
-                  struct error *err)
-{
-    return read_ledger_number (
-        l, ended,
-        "SELECT a.ended FROM rate r JOIN audit a ON a.id = r.audit"
-        " WHERE r.link = (SELECT id FROM name WHERE text = ?)"
-        " ORDER BY r.audit DESC LIMIT 1",
-        VALUES (NAME (link)), err);
 }
 
 /*

@@ -554,7 +554,8 @@ static int put_audits (const struct metrics *m, struct error *err)
     int64_t ended;
     int rc = ledger_list (m->ledger, LEDGER_TOTALS, 0, 0, &totals, err) < 0
                  ? -1
-                 : ledger_succeeded (m->ledger, &ended, err);
+                 : ledger_number (m->ledger, LEDGER_SUCCEEDED, 0, NULL, &ended,
+                                  err);
 
     for (size_t i = 0; i < totals.n; i++)
         for (size_t k = 0; k < RESULTS; k++)

@@ -192,12 +192,13 @@ static int export (void)
         { "rebase", LEDGER_REBASES },
     };
     int64_t id = 0;
+    int more;
 
-    while ((id = ledger_next (ledger, id, &err)) > 0)
+    while ((more = ledger_number (ledger, LEDGER_NEXT, id, NULL, &id, &err)) > 0)
         need_ok (json_write_file ("audit", NULL,
                                   need (ledger_audit (ledger, id, &err)),
                                   stdout, &err));
-    need_ok (id);
+    need_ok (more);
     for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++) {
         json_t *list
             = need (ledger_json (ledger, lists[k].list, INT64_MAX, 0, &err)),

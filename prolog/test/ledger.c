@@ -335,13 +335,21 @@ static int as_stranger (int (*f) (void))
     return WIFEXITED (status) ? WEXITSTATUS (status) : 98;
 }
 
+static int64_t number_of (struct ledger *l, enum ledger_number number,
+                          int64_t from)
+{
+    int64_t n = 0;
+
+    return ledger_number (l, number, from, NULL, &n, &err) < 0 ? -1 : n;
+}
+
 static int open_as (enum ledger_mode mode, const char *expected)
 {
     struct ledger *l = ledger_open ("led", mode, &err);
 
     if (l)
         return expected != NULL
-               || ledger_next (l, 0, &err) != 1;
+               || number_of (l, LEDGER_NEXT, 0) != 1;
     if (!expected || !strstr (err.text, expected))
         fprintf (stderr, "# %s\n", err.text);
     return !expected || !strstr (err.text, expected);
@@ -669,13 +677,13 @@ static void test_faults (void)
     int64_t begun = 0, now = 1000;
     json_t *json;
 
-    ok (ledger_first (l, &begun, &err) == 0
-            && ledger_measured (l, host[0], &begun, &err) == 0,
+    ok (ledger_number (l, LEDGER_FIRST, 0, NULL, &begun, &err) == 0
+            && ledger_number (l, LEDGER_MEASURED, 0, host[0], &begun, &err) == 0,
         "no audit has measured anything yet");
     audit (l, now, 2, 0, VERDICT_OK);
-    ok (ledger_first (l, &begun, &err) == 1 && begun == now
-            && ledger_measured (l, host[0], &begun, &err) == 1 && begun == now
-            && ledger_measured (l, "nobody", &begun, &err) == 0,
+    ok (ledger_number (l, LEDGER_FIRST, 0, NULL, &begun, &err) == 1 && begun == now
+            && ledger_number (l, LEDGER_MEASURED, 0, host[0], &begun, &err) == 1 && begun == now
+            && ledger_number (l, LEDGER_MEASURED, 0, "nobody", &begun, &err) == 0,
         "when a node was measured");
     failed (l, now + 10, host, 1, "no launch");
     failed (l, now + 20, NULL, 0, "busy");
@@ -870,8 +878,8 @@ static void test_service (void)
             && is_text (json_array_get (begun, 0), "why", "check"),
         "which there were of that time");
     json_decref (begun);
-    ok (ledger_since (l, 300, &err) == 2 && ledger_since (l, 450, &err) == 4
-            && ledger_since (l, 9999, &err) == 0,
+    ok (number_of (l, LEDGER_SINCE, 300) == 2 && number_of (l, LEDGER_SINCE, 450) == 4
+            && number_of (l, LEDGER_SINCE, 9999) == 0,
         "the first since then");
     ok (ledger_begin (l, 600, net->net.hash, &by_hand, host, HOSTS, nonce,
                       &err) == 6
@@ -1337,8 +1345,8 @@ static void test_rates (void)
             && rows.rate[0].audit == 2 && rows.rate[0].bits == 98e9
             && rows.rate[1].way == 1 && isnan (rows.rate[1].expected),
         "the newest rates of a link, each way");
-    ok (ledger_rated (l, link, &ended, &err) == 1 && ended == 201
-            && ledger_rated (l, "none", &ended, &err) == 0,
+    ok (ledger_number (l, LEDGER_RATED, 0, link, &ended, &err) == 1 && ended == 201
+            && ledger_number (l, LEDGER_RATED, 0, "none", &ended, &err) == 0,
         "when they were measured");
     t = ledger_audit (l, 2, &err);
     ok (json_array_size (json_object_get (t, "rates")) == 2, "as JSON, too");
@@ -1696,7 +1704,7 @@ static void test_prune (void)
         audit (l, begun[i], 2, 400, VERDICT_FAIL);
     }
     net->net.hash = "table";
-    ok (pruned (l, 250, 100) == 2 && ledger_next (l, 0, &err) == 3,
+    ok (pruned (l, 250, 100) == 2 && number_of (l, LEDGER_NEXT, 0) == 3,
         "by age: the first two");
     ok (ask ("led", "SELECT count(*) FROM epoch") == 1
             && ask ("led", "SELECT count(*) FROM route") > 0
@@ -1706,10 +1714,10 @@ static void test_prune (void)
             && ask ("led", "SELECT min(audit) FROM suspect") == 3,
         "and with them all that was of them alone");
     ok (pruned (l, 5000, 100) == 1
-            && ledger_next (l, 0, &err) == 4,
+            && number_of (l, LEDGER_NEXT, 0) == 4,
         "no further than one that seems younger");
     ok (pruned (l, INT64_MIN, 2) == 1
-            && ledger_next (l, 0, &err) == 5
+            && number_of (l, LEDGER_NEXT, 0) == 5
             && pruned (l, INT64_MIN, 2) == 0,
         "by number: two are left");
     ok (pruned (l, INT64_MIN, 0) == 2
@@ -1739,7 +1747,7 @@ static void test_lock (void)
     ok (!a->failed && audit (b, 200, 0, 0, VERDICT_OK) < 0
             && err.fault == ERROR_WORLD && strstr (err.text, "locked"),
         "the lock of another: %s", err.text);
-    ok (ledger_next (c, 0, &err) == 1, "who reads does not wait");
+    ok (number_of (c, LEDGER_NEXT, 0) == 1, "who reads does not wait");
     db_end (a, 0);
     ok (audit (b, 200, 0, 0, VERDICT_OK) == 2, "nor does anyone afterwards");
     ledger_close (a);
@@ -1762,7 +1770,7 @@ static int fill (void)
     if (err.fault != ERROR_WORLD || !strstr (err.text, "full: cannot be"))
         return 1;
     /* and it can still be read */
-    if (last == 0 || ledger_next (l, last - 1, &err) != last)
+    if (last == 0 || number_of (l, LEDGER_NEXT, last - 1) != last)
         return 2;
     ledger_close (l);
     return 0;
@@ -2238,7 +2246,7 @@ static bool is_pruned (void)
 static bool salvaged_all (void)
 {
     struct ledger *l = ledger_open ("new", LEDGER_READ, &err);
-    int64_t first = l ? ledger_next (l, 0, &err) : 0;
+    int64_t first = l ? number_of (l, LEDGER_NEXT, 0) : 0;
 
     ledger_close (l);
     return whole ("dead", 6) && (!l || first == 0 || whole ("new", 6));
