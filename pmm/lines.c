@@ -17,15 +17,15 @@ const char *text_of (const json_t *object, const char *key)
     return s ? s : "-";
 }
 
-static void print_date (const json_t *value, FILE *fp)
+const char *line_date (char buf[LINE_DATE], int64_t time)
 {
-    time_t t = (time_t)json_integer_value (value);
-    char buf[32] = "-";
+    time_t t = (time_t)time;
     struct tm tm;
 
-    if (json_is_integer (value) && gmtime_r (&t, &tm))
-        strftime (buf, sizeof (buf), "%Y-%m-%dT%H:%M:%S", &tm);
-    fputs (buf, fp);
+    if (!gmtime_r (&t, &tm)
+        || strftime (buf, LINE_DATE, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+        strcpy (buf, "-");
+    return buf;
 }
 
 static void print_value (const json_t *value, const char *noun, FILE *fp)
@@ -61,7 +61,8 @@ void print_line (const json_t *object, const char *format, FILE *fp)
             *noun++ = '\0';
         value = json_object_get (object, field + strspn (field, "@+:"));
         if (*field == '@')
-            print_date (value, fp);
+            fputs (json_is_integer (value) ? DATE (json_integer_value (value)) : "-",
+                   fp);
         else if (*field == '+')
             fprintf (fp, "%+.0f", json_number_value (value));
         else if (*field == ':')

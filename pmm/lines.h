@@ -5,13 +5,19 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+
+/* A time, "2026-11-21T18:50:12", in UTC, for use in one printf. */
+enum { LINE_DATE = 32 };
+const char *line_date (char buf[LINE_DATE], int64_t time);
+#define DATE(time) line_date ((char[LINE_DATE]){ 0 }, (time))
 
 /* Print a text in which these stand for a member of the object, "-" if it does
  * not exist:
  *
  *     {key}       a text or an integer; of a list, its length
- *     {@key}      a time, "2026-11-21T18:50:12", in UTC
+ *     {@key}      a time
  *     {+key}      a number, signed, without decimals
  *     {:key}      bits per second, as Gb/s
  *     {key probe} how many: "1 probe", "2 probes"

@@ -235,23 +235,20 @@ static void print_remarks (const struct decisions *d, FILE *fp)
 static void print_calm (struct ledger *ledger, size_t nodes, FILE *fp)
 {
     struct ledger_rows totals;
-    json_int_t audits = 0;
+    uint64_t audits = 0;
     int64_t newest;
-    json_t *facts;
     int any = need_ok (ledger_number (ledger, LEDGER_SUCCEEDED, 0, NULL, &newest,
                                       &fault));
 
     need_ok (ledger_list (ledger, LEDGER_TOTALS, 0, 0, &totals, &fault));
     for (size_t i = 0; i < totals.n; i++)
-        audits += totals.total[i].audits;
-    facts = verb_keep_json (json_pack ("{s:I, s:I, s:I}", "nodes",
-                                       (json_int_t)nodes, "audits", audits,
-                                       "newest", any ? (json_int_t)newest : 0));
-    print_line (facts,
-                any ? "{nodes node}, {audits audit}, the newest at "
-                      "{@newest}: no node is suspected\n"
-                    : "{nodes node}, and no audit with a result yet\n",
-                fp);
+        audits += (uint64_t)totals.total[i].audits;
+    if (any)
+        fprintf (fp, "%s, %s, the newest at %s: no node is suspected\n",
+                 COUNTED (nodes, "node"), COUNTED (audits, "audit"), DATE (newest));
+    else
+        fprintf (fp, "%s, and no audit with a result yet\n",
+                 COUNTED (nodes, "node"));
 }
 
 /* --- the verbs ------------------------------------------------------------ */
@@ -570,31 +567,31 @@ static void why_cable (struct inputs *in, uint32_t link)
     }
 }
 
-/* When an audit measured the node last; null: none has. told: there is a decision
+/* When an audit measured the node last; -1: none has. told: there is a decision
  * on it.
  */
-static json_t *measured_last (struct inputs *in, const struct act_report *r,
+static int64_t measured_last (struct inputs *in, const struct act_report *r,
                               const char *name, bool told)
 {
-    int64_t begun;
+    int64_t begun = -1;
     int any = need_ok (ledger_number (in->ledger, LEDGER_MEASURED, 0, name, &begun,
                                       &fault));
 
     if (!told && (!any || r->decisions.n > 0))
         die_input ("there is no node, job or audit %.63s", name);
-    return any ? json_integer (begun) : json_null ();
+    return begun;
 }
 
 static void why_node (struct inputs *in, const struct act_report *r,
                       const char *name)
 {
     bool told = why_nodes (in, r, name, 0) > 0;
-    json_t *at = measured_last (in, r, name, told);
-    json_t *measured = verb_keep_json (json_pack ("{s:o}", "at", at));
+    int64_t at = measured_last (in, r, name, told);
 
-    print_line (measured, json_is_null (at) ? "not measured by any audit\n"
-                                            : "measured last: {@at}\n",
-                inputs_output (in));
+    if (at < 0)
+        fputs ("not measured by any audit\n", inputs_output (in));
+    else
+        fprintf (inputs_output (in), "measured last: %s\n", DATE (at));
     if (!told)
         print_remarks (&r->decisions, inputs_output (in));
 }
@@ -685,8 +682,9 @@ static json_t *job_json (const struct controller_job *v)
 static json_t *why_json (struct inputs *in, const struct act_report *r,
                          const char *word, const struct named *n)
 {
-    json_t *measured;
     struct story story;
+    json_t *facts;
+    int64_t at;
 
     if (n->cable != FABRIC_NONE)
         return json_pack ("{s:o, s:o}", "cable",
@@ -695,13 +693,15 @@ static json_t *why_json (struct inputs *in, const struct act_report *r,
     if (n->number && n->audit == 0)
         return json_pack ("{s:o}", "job", job_json (running_job (word)));
     story = tell_story (in, r, n->number ? NULL : word, n->audit);
-    measured = n->number ? NULL
-                         : measured_last (in, r, word,
-                                          json_array_size (story.nodes) > 0);
-    return json_pack (
-        "{s:o*, s:O, s:o*}", "audit",
+    facts = json_pack (
+        "{s:o*, s:O}", "audit",
         n->number ? need (ledger_audit (in->ledger, n->audit, &fault)) : NULL,
-        "nodes", story.nodes, "measured", measured);
+        "nodes", story.nodes);
+    if (!n->number) {
+        at = measured_last (in, r, word, json_array_size (story.nodes) > 0);
+        json_put (facts, "measured", at < 0 ? json_null () : json_integer (at));
+    }
+    return facts;
 }
 
 static int run_policy_why (struct inputs *in)

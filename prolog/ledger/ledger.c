@@ -481,18 +481,11 @@ int64_t ledger_record (struct ledger *l, int64_t time, const struct pathset *ps,
  * Counters, signs, faults
  */
 
-static void check_audit (struct ledger *l, int64_t audit)
-{
-    if (!db_do (l, "SELECT 1 FROM audit WHERE id = ?", INT (audit)))
-        db_refuse (l, ENOENT, "there is no audit %jd", (intmax_t)audit);
-}
-
 int ledger_counters (struct ledger *l, int64_t audit,
                      const struct ledger_counter *counter, size_t n,
                      struct error *err)
 {
     db_begin (l, err);
-    check_audit (l, audit);
     for (size_t i = 0; i < n && !l->failed; i++) {
         if (counter[i].value > INT64_MAX)
             db_refuse (l, ERANGE, "counter %.40s is too large",
@@ -531,26 +524,20 @@ int ledger_sign_add (struct ledger *l, int64_t audit, const char *link,
                      const char *host, enum sign_kind kind, int64_t time,
                      struct error *err)
 {
-    db_begin (l, err);
-    check_audit (l, audit);
-    db_do (l,
-           "INSERT OR REPLACE INTO sign (audit, link, host, kind, time)"
-           " VALUES (?, ?, ?, ?, ?)",
-           INT (audit), ID (link), ID (host), NAME (sign_name (kind)),
-           INT (time));
-    return (int)db_end (l, 0);
+    return db_call (l, err,
+                    "INSERT OR REPLACE INTO sign (audit, link, host, kind, time)"
+                    " VALUES (?, ?, ?, ?, ?)",
+                    VALUES (INT (audit), ID (link), ID (host),
+                            NAME (sign_name (kind)), INT (time)));
 }
 
 int ledger_fault_add (struct ledger *l, int64_t audit, const char *node,
                       const char *cause, struct error *err)
 {
-    db_begin (l, err);
-    check_audit (l, audit);
-    db_do (l,
-           "INSERT OR REPLACE INTO fault (audit, host, cause)"
-           " VALUES (?, ?, ?)",
-           INT (audit), ID (node), TEXT (cause));
-    return (int)db_end (l, 0);
+    return db_call (l, err,
+                    "INSERT OR REPLACE INTO fault (audit, host, cause)"
+                    " VALUES (?, ?, ?)",
+                    VALUES (INT (audit), ID (node), TEXT (cause)));
 }
 
 /*
@@ -600,13 +587,6 @@ int ledger_say (struct ledger *l, const char *node, const char *words, bool on,
  * Mutes and rebases
  */
 
-/* A mute is of a link, a node, or a link at a node. */
-static void check_mute (struct ledger *l, const char *link, const char *node)
-{
-    if (!link && !node)
-        db_refuse (l, EINVAL, "a mute is of a link or a node");
-}
-
 int ledger_mute (struct ledger *l, int64_t time, const struct ledger_mute *m,
                  struct error *err)
 {
@@ -614,7 +594,6 @@ int ledger_mute (struct ledger *l, int64_t time, const struct ledger_mute *m,
 
     now.time = time;
     db_start (l, err);
-    check_mute (l, m->link, m->node);
     db_put (l, &db_mutes, &now,
             "INSERT OR REPLACE INTO mute (link, node, time, until, who, why)"
             " VALUES (coalesce (:link, ''), coalesce (:node, ''), :time,"
@@ -627,7 +606,6 @@ int ledger_unmute (struct ledger *l, const char *link, const char *node,
                    struct error *err)
 {
     db_start (l, err);
-    check_mute (l, link, node);
     db_do (l, "DELETE FROM mute WHERE link = ? AND node = ?",
            NAME (link ? link : ""), NAME (node ? node : ""));
     if (sqlite3_changes (l->db) == 0)
