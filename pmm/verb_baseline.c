@@ -37,7 +37,7 @@ static const char *read_site_baseline (const struct inputs *in)
 static struct baseline *read_baseline (const struct inputs *in,
                                        const char *path)
 {
-    return need (inputs_baseline (
+    return verb_own_baseline (inputs_baseline (
         in->fabric, inputs_file (path, "samples.json"), NULL, &fault));
 }
 
@@ -93,7 +93,6 @@ static int show_baseline (struct inputs *in)
         print_line (extent, "{file}: {links} of {many link}, {hosts host}, "
                             "{round_trips round trip} in {runs run}, written "
                             "{@written}\n", inputs_output (in));
-    baseline_destroy (b);
     return EXIT_OK;
 }
 
@@ -149,7 +148,7 @@ static size_t count_lost (const struct baseline *old,
 static void report_slow_cables (const struct inputs *in,
                                 const struct judge_options *opts)
 {
-    struct verdict *v = need (
+    struct verdict *v = verb_own_verdict (
         judge (in->ps, in->plan, in->samples, NULL, opts, &fault));
 
     for (size_t i = 0; i < v->nfindings; i++) {
@@ -162,18 +161,18 @@ static void report_slow_cables (const struct inputs *in,
                       verb_keep_text (words_finding (f, in->fabric)),
                       in->fabric->link[f->suspect[0]].id, f->excess_ns);
     }
-    verdict_destroy (v);
 }
 
-/* Die if the run is not complete. Return whether it is to be published. */
-static bool may_publish (struct inputs *in, const struct baseline *run,
-                         const char *path)
+/* Die if the run is not complete. Return 0 if it is to be published, -1 with fault if
+ * not.
+ */
+static int check_run (struct inputs *in, const struct baseline *run,
+                      const char *path)
 {
     const struct judge_options opts = judge_site_options (site);
     const struct samples *s = in->samples;
     struct baseline *old = NULL, *part = NULL;
     struct verdict *v;
-    bool refused;
     size_t lost;
 
     if (!s->complete || s->nmissing > 0)
@@ -187,30 +186,26 @@ static bool may_publish (struct inputs *in, const struct baseline *run,
         verb_say ("judged without it");
     }
     if (old)
-        part = need (baseline_part (old, in->ps,
-                                    baseline_enough (plan_probes (in->plan)),
-                                    fabric_resolve, in->fabric, &fault));
+        part = verb_own_baseline (baseline_part (
+            verb_own_baseline (old), in->ps,
+            baseline_enough (plan_probes (in->plan)), fabric_resolve, in->fabric,
+            &fault));
     report_slow_cables (in, &opts);
-    v = need (judge (in->ps, in->plan, s, part, &opts, &fault));
+    v = verb_own_verdict (judge (in->ps, in->plan, s, part, &opts, &fault));
     report_text (v, in->fabric, inputs_output (in));
     /* the first one is the cure for links that cannot be judged without */
-    refused = v->status == VERDICT_FAIL
-              || (v->status == VERDICT_UNKNOWN && old);
-    if (refused)
-        error_input (&fault, "not published: the verdict is %s: repair what it "
-                             "names and measure again; to keep it like this, "
-                             "remove %s first",
-                     verdict_status_name (v->status), path);
-    else if (old && (lost = count_lost (old, run)) > 0) {
-        refused = true;
-        error_input (&fault, "not published: the run lacks %s that %s has: "
-                             "measure all nodes; to keep it like this, remove "
-                             "%s first", COUNTED (lost, "link"), path, path);
-    }
-    verdict_destroy (v);
-    baseline_destroy (part);
-    baseline_destroy (old);
-    return !refused;
+    if (v->status == VERDICT_FAIL || (v->status == VERDICT_UNKNOWN && old))
+        return error_input (&fault,
+                            "not published: the verdict is %s: repair what it "
+                            "names and measure again; to keep it like this, "
+                            "remove %s first",
+                            verdict_status_name (v->status), path);
+    if (old && (lost = count_lost (old, run)) > 0)
+        return error_input (&fault,
+                            "not published: the run lacks %s that %s has: "
+                            "measure all nodes; to keep it like this, remove "
+                            "%s first", COUNTED (lost, "link"), path, path);
+    return 0;
 }
 
 static int publish_baseline (struct inputs *in)
@@ -231,9 +226,8 @@ static int publish_baseline (struct inputs *in)
         inputs_plan (in, plan, inputs_file (dir, "samples.json"));
     }
     if (in->samples) {
-        b = need (baseline_of (in->samples, in->ps, &fault));
-        if (!may_publish (in, b, path)) {
-            baseline_destroy (b);
+        b = verb_own_baseline (baseline_of (in->samples, in->ps, &fault));
+        if (check_run (in, b, path) < 0) {
             fail ("baseline publish", &fault);
             return EXIT_FAIL;
         }
@@ -249,7 +243,7 @@ static int publish_baseline (struct inputs *in)
             die_input ("the ledger does not know enough cables yet: pmm audit "
                        "--all, while all is well, or publish what pmm-probe "
                        "--output left");
-        b = need (inputs_baseline (in->fabric, path, NULL, &fault));
+        b = verb_own_baseline (inputs_baseline (in->fabric, path, NULL, &fault));
     }
     extent = extent_json (in->fabric, b, path);
     json_put (extent, "published", json_boolean (rc > 0));
@@ -262,7 +256,6 @@ static int publish_baseline (struct inputs *in)
                              " {hosts host}\n"
                            : "{file} has the same already\n",
                     inputs_output (in));
-    baseline_destroy (b);
     return EXIT_OK;
 }
 
@@ -292,7 +285,7 @@ static struct solution *solve_saved_baseline (const struct baseline *b)
     struct solution *sol;
 
     need_ok (baseline_combine (b, b->ps, &o, &fault));
-    sol = need (solve_observations (b->ps, &o, &opts, &fault));
+    sol = verb_own_solution (solve_observations (b->ps, &o, &opts, &fault));
     observations_clear (&o);
     return sol;
 }
@@ -439,10 +432,6 @@ static int compare_baselines (struct inputs *in)
                  COUNTED (sol[1]->nlinks, "link"));
         for (size_t i = 0; i < n; i++)
             print_change (in->fabric, &c[i], fp);
-    }
-    for (int i = 0; i < 2; i++) {
-        solution_destroy (sol[i]);
-        baseline_destroy (b[i]);
     }
     return both == 0 ? EXIT_WORLD : n > 0 ? EXIT_FAIL : EXIT_OK;
 }

@@ -20,9 +20,8 @@ static const struct opt options[] = {
 
 static int run_judge (struct inputs *in)
 {
-    struct verdict *v = need (judge (in->ps, in->plan, in->samples, in->base,
-                                     &in->thresholds, &fault));
-    int status;
+    struct verdict *v = verb_own_verdict (judge (
+        in->ps, in->plan, in->samples, in->base, &in->thresholds, &fault));
 
     if (given.signs) {
         FILE *fp = need (file_open_input (given.signs, &fault));
@@ -36,9 +35,7 @@ static int run_judge (struct inputs *in)
     }
     need_ok (verdict_write (v, fabric_network (in->fabric),
                             inputs_output (in), &fault));
-    status = exit_status (v->status);
-    verdict_destroy (v);
-    return status;
+    return exit_status (v->status);
 }
 
 const struct verb verb_judge = {

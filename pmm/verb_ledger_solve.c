@@ -70,7 +70,7 @@ static struct solution *solve_these (const struct trends *t,
     bool none = o->n == 0;
 
     observations_clear (o);
-    return none ? sol : need (sol);
+    return sol || !none ? verb_own_solution (sol) : NULL;
 }
 
 /* Solve for a time: the last one is now, the others are earlier points. */
@@ -94,9 +94,8 @@ static struct solution *solve_ledger_baseline (const struct trends *t,
 
     if (!in->ledger_path)
         where.path = verb_site (in->conf, false)->baseline;
-    b = need (site_baseline_read (&where, odd, &fault));
+    b = verb_own_baseline (site_baseline_read (&where, odd, &fault));
     need_ok (baseline_combine (b, t->ps, &o, &fault));
-    baseline_destroy (b);
     return solve_these (t, &o, false);
 }
 
@@ -246,8 +245,8 @@ static int run_ledger_solve (struct inputs *in)
     struct ledger_ageing *ageing = verb_array (times, sizeof (*ageing));
 
     inputs_ledger (in, LEDGER_READ);
-    t.ps = need (fabric_pathset_lids (in->fabric, NULL, 0, &fault));
-    t.point = xcalloc ((size_t)given.points, sizeof (*t.point));
+    t.ps = verb_own_pathset (fabric_pathset_lids (in->fabric, NULL, 0, &fault));
+    t.point = verb_array ((size_t)given.points, sizeof (*t.point));
     for (int i = 0; i <= given.points; i++)
         ageing[i] = (struct ledger_ageing){
             .quantile = RTT_MIDDLE, .now = time_of (&t, i),
@@ -264,12 +263,6 @@ static int run_ledger_solve (struct inputs *in)
     }
     else
         trends_print (&t, inputs_output (in));
-    for (int i = 0; i < given.points; i++)
-        solution_destroy (t.point[i]);
-    free (t.point);
-    solution_destroy (t.now);
-    solution_destroy (t.baseline);
-    pathset_destroy (t.ps);
     return EXIT_OK;
 }
 

@@ -84,7 +84,7 @@ static void print_path (const struct fabric *f, const struct path *p, FILE *fp)
 static void print_levels (const struct fabric *f, char *const *name, FILE *fp)
 {
     const char *const both[] = { name[0], name[1] };
-    struct pathset *ps = need (fabric_pathset (f, both, 2, &fault));
+    struct pathset *ps = verb_own_pathset (fabric_pathset (f, both, 2, &fault));
 
     for (int rc = 0; rc < 2; rc++) {
         struct spread_choice c;
@@ -95,7 +95,6 @@ static void print_levels (const struct fabric *f, char *const *name, FILE *fp)
             fprintf (fp, "%s: probes use %s\n",
                      rc ? "connections" : "datagrams", text);
     }
-    pathset_destroy (ps);
 }
 
 static void one_pair (struct inputs *in)

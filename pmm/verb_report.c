@@ -145,8 +145,8 @@ static json_t *read_suspect_history (struct inputs *in, const struct verdict *v)
     if (!in->ledger_path)
         return NULL;
     inputs_ledger (in, LEDGER_READ);
-    return need (ledger_history (in->ledger, fabric_network (in->fabric), v,
-                                 PAGE_AUDITS, &fault));
+    return verb_keep_json (need (ledger_history (
+        in->ledger, fabric_network (in->fabric), v, PAGE_AUDITS, &fault)));
 }
 #else
 static json_t *read_suspect_history (struct inputs *in, const struct verdict *v)
@@ -164,16 +164,16 @@ static int report_page (struct inputs *in)
     struct cabling *cabling = NULL;
     struct counters *counters = NULL;
     struct page page;
-    int status;
 
     if (given.cabling) {
         FILE *fp = need (file_open_input (given.cabling, &fault));
 
-        cabling = need (cabling_read (in->fabric, fp, given.cabling, &fault));
+        cabling = verb_own_cabling (
+            cabling_read (in->fabric, fp, given.cabling, &fault));
         file_close_input (fp);
     }
     if (given.counters)
-        counters = need (counters_load (given.counters, &fault));
+        counters = verb_own_counters (counters_load (given.counters, &fault));
     page = (struct page){
         .fabric = in->fabric, .verdict = v, .made = (int64_t)time (NULL),
         .ps = in->ps, .plan = in->plan, .samples = in->samples,
@@ -181,23 +181,15 @@ static int report_page (struct inputs *in)
         .history = read_suspect_history (in, v),
     };
     need_ok (page_write (&page, inputs_output (in), &fault));
-    status = exit_status (v->status);
-    json_decref (page.history);
-    counters_destroy (counters);
-    cabling_destroy (cabling);
-    verdict_destroy (v);
-    return status;
+    return exit_status (v->status);
 }
 
 static int report_verdict (struct inputs *in)
 {
     struct verdict *v = inputs_verdict (in, in->operand[0]);
-    int status;
 
     report_text (v, in->fabric, inputs_output (in));
-    status = exit_status (v->status);
-    verdict_destroy (v);
-    return status;
+    return exit_status (v->status);
 }
 
 static const struct opt_rule rules[] = {

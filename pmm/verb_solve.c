@@ -43,10 +43,10 @@ static int run_solve (struct inputs *in)
         .quantile = quantiles[given.quantile].quantile, .pairs = given.pairs,
         .robust = given.robust,
     };
-    struct solution *sol = need (solve (in->ps, in->samples, &opts, &fault));
+    const struct solution *sol
+        = verb_own_solution (solve (in->ps, in->samples, &opts, &fault));
 
     need_ok (solution_write (sol, in->ps, inputs_output (in), &fault));
-    solution_destroy (sol);
     return EXIT_OK;
 }
 

@@ -146,7 +146,8 @@ struct verdict *inputs_verdict (struct inputs *in, const char *path)
     struct verdict *v;
 
     inputs_fabric (in);
-    v = need (verdict_read (fp, path, fabric_network (in->fabric), &fault));
+    v = verb_own_verdict (
+        verdict_read (fp, path, fabric_network (in->fabric), &fault));
     file_close_input (fp);
     return v;
 }

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/solve/solution.h"
+#include "ibquery/compare/cabling.h"
+#include "ibquery/links/counters.h"
 #include "util/site.h"
 #include "util/terminal.h"
 #include "util/user.h"
@@ -63,6 +66,18 @@ json_t *verb_keep_json (json_t *json)
 {
     return pool_keep (verb_pool, json, end_json);
 }
+
+#define OWN(type)                                           \
+    static void end_##type (void *p)                        \
+    {                                                       \
+        type##_destroy (p);                                 \
+    }                                                       \
+    struct type *verb_own_##type (struct type *p)           \
+    {                                                       \
+        return pool_keep (verb_pool, need (p), end_##type); \
+    }
+OWN (baseline) OWN (cabling) OWN (counters) OWN (pathset) OWN (solution)
+OWN (verdict)
 
 void die (void)
 {

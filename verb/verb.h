@@ -154,6 +154,17 @@ extern struct pool *verb_pool;
 #define verb_fold(name, n) verb_keep_text (hostlist_fold ((name), (n)))
 json_t *verb_keep_json (json_t *json);
 
+/* The same of these; die if it is NULL, as need. */
+struct cabling;
+struct counters;
+struct solution;
+struct baseline *verb_own_baseline (struct baseline *p);
+struct cabling *verb_own_cabling (struct cabling *p);
+struct counters *verb_own_counters (struct counters *p);
+struct pathset *verb_own_pathset (struct pathset *p);
+struct solution *verb_own_solution (struct solution *p);
+struct verdict *verb_own_verdict (struct verdict *p);
+
 /* The site's configuration; die if it is bad. */
 const struct site *verb_site (const char *conf, bool trusted);
 
@@ -184,7 +195,7 @@ char *inputs_file (const char *path, const char *name);
 char *inputs_parent (const char *path);
 
 /* A verdict of the fabric, which is loaded; the same of the directory that pmm-probe
- * --output left, with its plan and samples if no others are given.
+ * --output left, with its plan and samples if no others are given. The verb owns it.
  */
 struct verdict *inputs_verdict (struct inputs *in, const char *path);
 struct verdict *inputs_result (struct inputs *in, const char *path);

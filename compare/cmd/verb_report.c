@@ -91,12 +91,10 @@ static int run_compare_report (struct inputs *in)
         .ps = in->ps, .plan = in->plan, .samples = in->samples,
         .baseline = in->base, .series = read_report_series (),
     };
-    int status = v ? exit_status (v->status) : EXIT_OK;
 
     need_ok (page_write (&page, inputs_output (in), &fault));
     json_decref (page.series);
-    verdict_destroy (v);
-    return status;
+    return v ? exit_status (v->status) : EXIT_OK;
 }
 
 const struct verb compare_report = {

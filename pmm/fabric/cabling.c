@@ -148,7 +148,7 @@ static int run_cabling (struct inputs *in)
 
     inputs_need_whole (in->fabric, in->fabric_path);
     fp = need (file_open_input (path, &fault));
-    c = need (cabling_read (in->fabric, fp, path, &fault));
+    c = verb_own_cabling (cabling_read (in->fabric, fp, path, &fault));
     file_close_input (fp);
     w = find_work (c);
     clean = c->found.nmoves + c->found.added.n + c->nabsent == 0
@@ -157,7 +157,6 @@ static int run_cabling (struct inputs *in)
         inputs_put_json (in, "cabling", c->f->hash, cabling_json (c, w, clean));
     else
         write_cabling_text (c, w, path, inputs_output (in));
-    cabling_destroy (c);
     return clean ? EXIT_OK : EXIT_FAIL;
 }
 
