@@ -61,33 +61,31 @@ struct cache_reading {
     size_t nports;
 };
 
-/* The word at *s, as a string; *s moves after the blank. NULL: no word. */
-static char *word (char **s)
+/* Whether a line is of our node; -1: it has no name. There are many lines: *s moves
+ * behind the name, and the rest is read of ours alone.
+ */
+static int is_of_node (const struct cache_reading *r, char **s)
 {
-    char *w = strsep (s, " ");
+    size_t len = strcspn (*s, " ");
+    bool ours = !strncmp (*s, r->node, len) && !r->node[len];
 
-    return w && *w ? w : NULL;
-}
-
-static int get_number (char **s, uint64_t *value)
-{
-    const char *w = word (s);
-
-    return w ? text_u64 (w, 0, INT64_MAX, value) : -1;
+    if (len == 0 || **s == '-')
+        return -1;
+    *s += len;
+    return ours;
 }
 
 static int get_node (struct cache_reading *r, char *s)
 {
-    const char *name = word (&s), *level;
     uint64_t audit, when;
-    int i = 0;
+    int i = 0, end = 0, rc = is_of_node (r, &s);
+    char level[8];
 
-    if (!name)
-        return -1;
-    if (strcmp (name, r->node))
-        return 0;
-    if (!(level = word (&s)) || get_number (&s, &audit) < 0
-        || get_number (&s, &when) < 0 || !s || strlen (s) >= CACHE_SENTENCE)
+    if (rc <= 0)
+        return rc;
+    if (sscanf (s, " %7s %" SCNu64 " %" SCNu64 "%n", level, &audit, &when, &end) != 3
+        || audit > INT64_MAX || when > INT64_MAX || s[end] != ' '
+        || strlen (s + end + 1) >= CACHE_SENTENCE)
         return -1;
     while (i < LEVELS && strcmp (level, level_name[i]))
         i++;
@@ -97,7 +95,7 @@ static int get_node (struct cache_reading *r, char *s)
     r->view->level = i;
     r->view->audit = audit;
     r->view->when = (int64_t)when;
-    strcpy (r->view->sentence, text_clean (s));
+    strcpy (r->view->sentence, text_clean (s + end + 1));
     return 0;
 }
 
@@ -122,14 +120,13 @@ static int parse_cache_port (struct cache_reading *r, const char *s)
 
 static int get_expect (struct cache_reading *r, char *s)
 {
-    const char *name = word (&s);
-    uint64_t ports, when;
+    uint64_t ports;
+    int end = 0, rc = is_of_node (r, &s);
 
-    if (!name || !text_is_hostname (name))
-        return -1;
-    if (strcmp (name, r->node))
-        return 0;
-    if (get_number (&s, &ports) < 0 || get_number (&s, &when) < 0 || s)
+    if (rc <= 0)
+        return rc;
+    if (sscanf (s, " %" SCNu64 " %*u%n", &ports, &end) != 1 || end == 0
+        || s[end] || ports > INT64_MAX)
         return -1;
     r->view->ports = ports;
     return 0;

@@ -31,18 +31,6 @@
 
 enum { NAME_BYTES = 128, TEMP_KEEP_S = 3600 };
 
-/* The numbers of a record, in their order, and the greatest of each. */
-enum { JOB, UID, TIME, CHECKED, NUMBERS };
-static const struct {
-    const char *key;
-    uint64_t max;
-} numbers[] = {
-    [JOB] = { "job", UINT32_MAX },
-    [UID] = { "uid", UINT32_MAX },
-    [TIME] = { "time", TIME_MAX },
-    [CHECKED] = { "checked", 1 },
-};
-
 /*
  * The hook
  */
@@ -215,50 +203,33 @@ static bool name_is_record (const char *name, struct spool_entry *e)
  * Records
  */
 
-/* The value of the next line of *text, which becomes a string; NULL if the line
- * does not have that key.
- */
-static const char *next_value (char **text, const char *key)
-{
-    char *line = *text;
-    char *end = strchr (line, '\n');
-    size_t len = strlen (key);
-
-    if (!end || strncmp (line, key, len) != 0 || line[len] != ' ')
-        return NULL;
-    *end = '\0';
-    *text = end + 1;
-    return line + len + 1;
-}
-
 /* Fill an entry, whose name has been read, from the text of its record. */
 static int parse_spool_record (struct spool_entry *e, char *text,
                                struct error *err)
 {
-    uint64_t number[NUMBERS];
-    const char *value;
+    uint64_t job, checked;
+    int64_t time;
+    int nodes = 0; /* where they are in the text */
+    char *end;
 
     if (strncmp (text, MAGIC "\n", sizeof (MAGIC)) != 0)
         return error_input (err, "it is not a record");
-    text += sizeof (MAGIC);
-    for (size_t i = 0; i < NUMBERS; i++) {
-        value = next_value (&text, numbers[i].key);
-        if (!value || text_u64 (value, 0, numbers[i].max, &number[i]) < 0)
-            return error_input (err, "its line '%s' is bad", numbers[i].key);
-    }
-    if (number[JOB] != e->job || (int64_t)number[TIME] != e->time)
+    sscanf (text, MAGIC "\njob %" SCNu64 "\nuid %" SCNu64 "\ntime %" SCNd64
+            "\nchecked %" SCNu64 "\npartition %255[^\n]\nnodes %n",
+            &job, &e->uid, &time, &checked, e->partition, &nodes);
+    _Static_assert (sizeof (e->partition) == 256, "its name has room");
+    end = strstr (text + nodes, "\nend\n");
+    if (nodes == 0 || !end || end[strlen ("\nend\n")] || e->uid > UINT32_MAX
+        || checked > 1)
+        return error_input (err, "it is not whole, or a value is bad");
+    if (job != e->job || time != e->time)
         return error_input (err, "it is of another job");
-    value = next_value (&text, "partition");
-    if (!value || strlen (value) >= sizeof (e->partition))
-        return error_input (err, "its line 'partition' is bad");
-    text_clean (strcpy (e->partition, value));
-    if (!(value = next_value (&text, "nodes")) || strcmp (text, "end\n") != 0)
-        return error_input (err, "it is not whole");
-    if (hostlist_parse (&e->nodes, value, SPOOL_NODES_MAX, err) < 0)
+    *end = '\0';
+    text_clean (e->partition);
+    if (hostlist_parse (&e->nodes, text + nodes, SPOOL_NODES_MAX, err) < 0)
         return error_prefix (err, "its nodes");
     sort_array (e->nodes.name, e->nodes.count, compare_strings);
-    e->uid = number[UID];
-    e->checked = number[CHECKED];
+    e->checked = checked;
     return 0;
 }
 
