@@ -213,14 +213,6 @@ enum doctor_level doctor_release (struct doctor *d)
     return say_ok (d, "Slurm %s", running);
 }
 
-static bool has_name (const struct hostlist *list, const char *name)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (!strcmp (list->name[i], name))
-            return true;
-    return false;
-}
-
 /* Whether all nodes of Slurm have an endpoint in the snapshot or node map. Those
  * outside AuditPartition need none: the site knows them.
  */
@@ -241,8 +233,8 @@ enum doctor_level doctor_nodes (struct doctor *d)
 
         if (fabric_host_named (d->fabric, name) == FABRIC_NONE
             && nodemap_find (d->map, name, &line, 1) == 0)
-            add_shown_name (part && has_name (&part->outside, name) ? &others
-                                                                    : &missing,
+            add_shown_name (part && hostlist_has (&part->outside, name) ? &others
+                                                                        : &missing,
                             name);
     }
     child_free (part);

@@ -5,7 +5,6 @@
 #include "config.h"
 
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -56,27 +55,12 @@ static const struct opt_rule rules[] = {
     { 0 },
 };
 
-static volatile sig_atomic_t stopped;
-
-static void on_audit_signal (int sig)
-{
-    stopped = sig;
-}
-
-static void catch_audit_signals (void)
-{
-    static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-    struct sigaction action = { .sa_handler = on_audit_signal };
-
-    for (size_t i = 0; i < sizeof (signals) / sizeof (signals[0]); i++)
-        sigaction (signals[i], &action, NULL);
-}
-
 /* State of a run of the verb. */
 struct auditing {
     const struct site *site;
     const char *conf;       /* absolute, for pmm-probe; NULL: default */
     struct hostlist nodes;
+    const volatile sig_atomic_t *stop;
 };
 
 /* Add idle partners after the drained nodes, until the audit has --size nodes,
@@ -144,12 +128,12 @@ static int run_all (struct auditing *w, struct inputs *in)
     size_t audits = n > 0 ? (n + size - 1) / size : 1;
     struct audit audit = {
         .site = w->site, .conf = w->conf, .ledger = in->ledger,
-        .fabric = in->fabric, .stop = &stopped, .report = stderr,
+        .fabric = in->fabric, .stop = w->stop, .report = stderr,
         .anyway = given.hosts || given.drained, .cause.why = LEDGER_BY_HAND,
     };
     int worst = EXIT_OK;
 
-    for (size_t i = 0; i < audits && !stopped; i++) {
+    for (size_t i = 0; i < audits && !*w->stop; i++) {
         size_t first = i * n / audits;
         struct audit_result result;
         int rc;
@@ -178,7 +162,7 @@ static int run_audit (struct inputs *in)
         terminal_end (); /* it has a log */
     if (given.serve)
         return need_ok (serve (w.conf, given.once, stderr, &fault));
-    catch_audit_signals ();
+    w.stop = verb_stop ();
     prepare_audit (&w, in);
     status = run_all (&w, in);
     hostlist_clear (&w.nodes);

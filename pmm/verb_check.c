@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -65,13 +64,6 @@ struct job_check {
     char **argv, **env;
     enum verdict_status status;
 };
-
-static volatile sig_atomic_t stopped;
-
-static void on_check_signal (int sig)
-{
-    stopped = sig;
-}
 
 static int become_job_owner (const struct passwd *pw)
 {
@@ -125,19 +117,15 @@ static void take_err (void *arg, struct program_line *line)
  */
 static int run_job_check (const struct passwd *owner, char **argv, char **env)
 {
-    static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-    struct sigaction action = { .sa_handler = on_check_signal };
     struct job_check x = {
         .owner = owner, .argv = argv, .env = env, .status = VERDICT_UNKNOWN,
     };
     const struct program program = {
-        .run = exec_job_srun, .deadline_ms = INT64_MAX, .stop = &stopped,
+        .run = exec_job_srun, .deadline_ms = INT64_MAX, .stop = verb_stop (),
         .take = { read_task_line, take_err }, .arg = &x,
     };
     int status;
 
-    for (size_t i = 0; i < sizeof (signals) / sizeof (signals[0]); i++)
-        sigaction (signals[i], &action, NULL);
     if (program_run (&program, &status) == PROGRAM_NONE)
         die_world ("cannot start a process: %s", strerror (errno));
     return exit_status (x.status);

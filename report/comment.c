@@ -268,13 +268,12 @@ static bool parse_comment_status (const char **s, enum verdict_status *status)
 /* "98.3/197" */
 static bool parse_comment_rate (struct comment *c, const char *value)
 {
-    const char *of = strchr (value, '/');
-    char text[COMMENT_NAME_MAX];
     double bits, expected;
+    int end = 0;
 
-    snprintf (text, sizeof (text), "%.*s", of ? (int)(of - value) : 0, value);
-    if (!of || text_double (text, 0, GBPS_MAX, &bits) < 0
-        || text_double (of + 1, 0, GBPS_MAX, &expected) < 0)
+    if (sscanf (value, "%lf/%lf%n", &bits, &expected, &end) != 2 || value[end]
+        || !(bits >= 0 && bits <= GBPS_MAX)
+        || !(expected >= 0 && expected <= GBPS_MAX))
         return false;
     c->rate_bits = bits * 1e9;
     c->rate_expected_bits = expected * 1e9;

@@ -67,6 +67,23 @@ json_t *verb_keep_json (json_t *json)
     return pool_keep (verb_pool, json, end_json);
 }
 
+static volatile sig_atomic_t stopped;
+
+static void on_stop_signal (int sig)
+{
+    stopped = sig;
+}
+
+const volatile sig_atomic_t *verb_stop (void)
+{
+    static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+    struct sigaction action = { .sa_handler = on_stop_signal };
+
+    for (size_t i = 0; i < sizeof (signals) / sizeof (signals[0]); i++)
+        sigaction (signals[i], &action, NULL);
+    return &stopped;
+}
+
 #define OWN(type)                                           \
     static void end_##type (void *p)                        \
     {                                                       \

@@ -6,6 +6,7 @@
 #define VERB_VERB_H
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +135,9 @@ extern struct error fault;
 _Noreturn void die (void);
 #define die_input(...) (error_input (&fault, __VA_ARGS__), die ())
 #define die_world(...) (error_world (&fault, __VA_ARGS__), die ())
+
+/* From now on SIGHUP, SIGINT, SIGQUIT and SIGTERM end nothing: they set this. */
+const volatile sig_atomic_t *verb_stop (void);
 
 /* Die if a call failed with fault set: it returned NULL, or -1. In any case its
  * progress line goes.

@@ -530,11 +530,8 @@ int duty_reach (const struct service *s, struct ledger *ledger,
     (void)ledger;
     if (!*s->site.metrics || (state->reach && clock_ms () < state->reach_due_ms))
         return 0;
-    if ((part = controller_partition (s->site.audit_partition, err))) {
-        part->inside.count = text_unique ((const char **)part->inside.name,
-                                          part->inside.count);
+    if ((part = controller_partition (s->site.audit_partition, err)))
         rc = service_reach (s, state, &part->inside, err);
-    }
     child_free (part);
     state->reach_due_ms = clock_ms () + HOUR_MS;
     return rc;

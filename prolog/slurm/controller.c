@@ -13,6 +13,7 @@
 
 #include "util/alloc.h"
 #include "util/slurmapi.h"
+#include "util/sort.h"
 
 /*
  * In the child
@@ -391,6 +392,8 @@ static int tell_partition (const struct request *rq, void *answer)
                                                               : &to->inside,
                       name);
     }
+    sort_array (to->inside.name, to->inside.count, compare_strings);
+    sort_array (to->outside.name, to->outside.count, compare_strings);
     return 0;
 }
 

@@ -135,7 +135,7 @@ struct controller_partition {
     bool exists, up;
     bool open;        /* to users other than root and SlurmUser */
     uint32_t minutes; /* time limit of a job; UINT32_MAX: none */
-    struct hostlist inside, outside; /* nodes that are in it, or not */
+    struct hostlist inside, outside; /* nodes that are in it, or not; sorted */
 };
 struct controller_partition *controller_partition (const char *name,
                                                    struct error *err);
