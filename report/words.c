@@ -96,7 +96,13 @@ static char *node_list (const struct finding *x)
     return nodes ? nodes : xstrdup ("?");
 }
 
-/* "is 1.0 us slow"; "is slow" where it is not known by how much */
+/* Whether it could be told, as far as latency goes, or may be others' traffic. */
+static bool is_told (const struct finding *x)
+{
+    return x->level != VERDICT_UNKNOWN && !finding_is_at_once (x);
+}
+
+/* "is 1.0 us slow", "may be"; "is slow" where it is not known by how much */
 static const char *fault_text (const struct finding *x, char text[3 * TIME])
 {
     char time[TIME];
@@ -105,11 +111,11 @@ static const char *fault_text (const struct finding *x, char text[3 * TIME])
         || x->basis == BASIS_RATE)
         return against[x->basis];
     if (isnan (x->excess_ns))
-        return "is slow";
+        return is_told (x) ? "is slow" : "may be slow";
     snprintf (text, 3 * TIME,
               x->basis == BASIS_BEHIND ? "is %s slower than others, which got faster"
-              : finding_is_at_once (x) ? "looks %s slow"
-                                       : "is %s slow",
+              : is_told (x)            ? "is %s slow"
+                                       : "may be %s slow",
               time_text (x->excess_ns, time));
     return text;
 }
@@ -447,7 +453,8 @@ char *words_do (const struct finding *x, const struct fabric *f,
         json_decref (steps);
         return text;
     }
-    if (x->basis == BASIS_TRAFFIC || finding_is_at_once (x))
+    if (x->basis == BASIS_TRAFFIC
+        || (x->nnodes == 0 && x->nsw == 0 && x->basis != BASIS_RATE && !is_told (x)))
         return xstrdup ("check again when others send less; nothing is known "
                         "to be wrong");
     if (x->nnodes == 0 || x->kind == FINDING_ROUTE)

@@ -996,6 +996,15 @@ static void add_rate_suspect (struct rating *r, struct finding *f,
         finding_add_host (r->v, f, info->host);
 }
 
+/* Others' traffic explains that flows lack much and that messages wait: what does not
+ * FAIL by these may be nothing else.
+ */
+static void doubt_latency (struct finding *f)
+{
+    if (f && f->kind == FINDING_SWITCH_LINK && f->level == VERDICT_WARN)
+        f->level = VERDICT_UNKNOWN;
+}
+
 static void note_untold (struct rating *r, const struct carry_finding *c)
 {
     for (size_t i = 0; i < c->nlinks; i++)
@@ -1048,14 +1057,16 @@ static void judge_low_links (struct rating *r, size_t cause, bool count)
     n = lasting > 0 ? lasting : n;
     for (size_t i = 0; i < n; i++)
         link[i] = low[i].link;
+    f = find_same_cause (r, link, n);
     for (size_t i = 0; i < n; i++)
         if (is_excused (r, &low[i]) || cables_of (r, low[i].link) > 1
             || (says == CROWD_OTHERS && !count && lasting == 0)) {
-            if (!count)
+            if (!count) {
                 note_untold (r, c);
+                doubt_latency (f);
+            }
             goto done;
         }
-    f = find_same_cause (r, link, n);
     if (count) {
         if (!f && !are_host_ends (low, n) && says != CROWD_SLOW)
             count_rival (r, cause, low, n, says == CROWD_NOTHING);
@@ -1070,8 +1081,10 @@ static void judge_low_links (struct rating *r, size_t cause, bool count)
     }
     if (f) {
         join_suspects (f, link, n);
-        f->level
-            = level > f->level && level != VERDICT_UNKNOWN ? level : f->level;
+        if (level == VERDICT_UNKNOWN)
+            doubt_latency (f);
+        else if (level > f->level)
+            f->level = level;
     }
     else {
         f = verdict_add (r->v, level, BASIS_RATE);

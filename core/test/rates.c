@@ -627,6 +627,40 @@ static void test_same_cause (void)
     verdict_destroy (v);
     scene_close (&s);
 }
+/* Messages wait for others' flows, which take a share, too: by both together a link
+ * between switches is no more told than by one, unless it FAILs.
+ */
+static void test_same_traffic (void)
+{
+    for (int fails = 0; fails < 2; fails++) {
+        enum verdict_status level = fails ? VERDICT_FAIL : VERDICT_WARN;
+        struct verdict *v = verdict_create ();
+        struct finding *before = verdict_add (v, level, BASIS_BASELINE);
+        const struct finding *f;
+        struct bursts *b;
+        struct scene s;
+        uint32_t arc;
+
+        scene_open (&s, 0);
+        scene_baseline (&s);
+        arc = 2 * (uint32_t)(s.t->n + 5);
+        s.arc_bits[arc] = 66 * GB;
+        before->kind = FINDING_SWITCH_LINK;
+        verdict_add_number (v, &before->suspect, &before->nsuspects,
+                            arc_link (arc));
+        b = scene_bursts (&s);
+        ok (judge_rates (v, s.ps, b, s.base, &judge_defaults, NULL) == 0
+                && (f = only_finding (v)) && f->rate_bits < 70 * GB
+                && f->level == (fails ? VERDICT_FAIL : VERDICT_UNKNOWN),
+            "a switch link that is slow by latency (%s), and carries a third: %s",
+            verdict_status_name (level),
+            verdict_status_name (fails ? VERDICT_FAIL : VERDICT_UNKNOWN));
+        bursts_destroy (b);
+        verdict_destroy (v);
+        scene_close (&s);
+    }
+}
+
 
 static void test_list (void)
 {
@@ -709,6 +743,7 @@ int main (void)
     test_meet ();
     test_switch ();
     test_same_cause ();
+    test_same_traffic ();
     test_list ();
     test_left ();
     return done_testing ();

@@ -201,13 +201,25 @@ static void test_at_once (void)
         "3 places between switches look slow at once, by up to 300 ns: others' "
         "traffic, or changes since the baseline, and 1 more finding");
     is (words_finding (&x[1], f),
-        "a cable looks 299 ns slow: s1-0001/5 -- s2-0001/1");
+        "a cable may be 299 ns slow: s1-0001/5 -- s2-0001/1");
     is (words_place (&x[1], f), "s1-0001/5 -- s2-0001/1: +299 ns (+-14)");
     is (words_do (&x[1], f, WORDS_JOB),
         "check again when others send less; nothing is known to be wrong");
     is (words_do (&x[1], f, WORDS_STAFF),
         "measure again when others send less: a slow cable stays, their traffic "
         "does not");
+    x[1].at_once = false;
+    x[1].level = VERDICT_UNKNOWN;
+    is (words_finding (&x[1], f),
+        "a cable may be 299 ns slow: s1-0001/5 -- s2-0001/1");
+    is (words_do (&x[1], f, WORDS_JOB),
+        "check again when others send less; nothing is known to be wrong");
+    x[1].nsw = 1; /* which may be slow instead */
+    is (words_do (&x[1], f, WORDS_JOB),
+        "send this to your support; it is no node's fault");
+    x[1].nsw = 0;
+    x[1].level = VERDICT_WARN;
+    x[1].at_once = true;
     x[2].kind = FINDING_ROUTE;
     x[2].excess_ns = -960;
     is (words_finding (&x[2], f), "messages take 1.0 us less there and back than "
