@@ -107,6 +107,8 @@ static const char *fault_text (const struct finding *x, char text[3 * TIME])
 {
     char time[TIME];
 
+    if (x->basis == BASIS_SLOW && !is_told (x))
+        return "may delay some messages";
     if (x->basis == BASIS_LOSS || x->basis == BASIS_SLOW
         || x->basis == BASIS_RATE)
         return against[x->basis];

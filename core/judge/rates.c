@@ -820,22 +820,45 @@ static void count_rival (struct rating *r, size_t cause,
     }
 }
 
-/* What crowds tell of suspects: others use them, or one of them is slow. */
+/* Whether flows that reached or left a host by several ports at once had no more than one
+ * of them, in a direction in which it looks slow: others who use the cables behind those
+ * ports would leave more of several.
+ */
+static bool limits_crowd (const struct rating *r, const struct low_link *low)
+{
+    bool limits = false;
+
+    for (uint32_t way = 0; way < 2; way++) {
+        const struct crowd *c = &r->crowd[2 * low->link + way];
+
+        limits |= low->ways >> way & 1 && c->inputs > 1 && c->one > 0
+                  && !crowd_others (c, r->error);
+    }
+    return limits;
+}
+
+/* What crowds tell of suspects: others use them, or one of them is slow. Where others are
+ * about a host in one direction, what it lacks in the other may be theirs, too.
+ */
 enum crowd_says { CROWD_NOTHING, CROWD_OTHERS, CROWD_SLOW };
 
 static enum crowd_says ask_crowd (const struct rating *r,
                                   const struct low_link *low)
 {
-    bool slow = false, others = true;
+    bool slow = false, all = true, any = false;
 
     for (uint32_t way = 0; way < 2; way++) {
         uint32_t arc = 2 * low->link + way;
+        bool others = is_others (r, arc);
 
         slow |= crowd_most (&r->crowd[arc], r->error) + r->error
                 < CROWD_SLOW_BELOW;
-        others &= !(low->ways >> way & 1) || is_others (r, arc);
+        all &= !(low->ways >> way & 1) || others;
+        any |= low->ways >> way & 1 && others;
     }
-    return slow ? CROWD_SLOW : others ? CROWD_OTHERS : CROWD_NOTHING;
+    if (slow)
+        return CROWD_SLOW;
+    return (low->port ? any : all) ? CROWD_OTHERS : CROWD_NOTHING;
 }
 
 /* The one that is slow comes first, unless a host end may be it. */
@@ -875,7 +898,8 @@ static enum verdict_status level_of (const struct rating *r,
         counted &= low[i].port->p && !isnan (low[i].port->p->others_bits);
     }
     /* it may be others' traffic, and nothing of the host shows it */
-    if (!says && !low->loop_slow && (!counted || doubtful))
+    if (!says && !low->loop_slow
+        && (!counted || (doubtful && !limits_crowd (r, low))))
         return VERDICT_WARN;
     return fails || (says && low->share < RATES_FAIL) ? VERDICT_FAIL
                                                       : VERDICT_WARN;

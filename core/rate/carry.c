@@ -576,21 +576,24 @@ static void add_carry_finding (struct judging *w, uint32_t link)
     uint8_t *ways = xcalloc (out->nlinks, 1);
     size_t *beside = xcalloc (out->nlinks, sizeof (*beside));
     uint8_t low = low_ways (w, link);
-    /* flows in these directions; that another link explains, too */
-    size_t kept = 0, flows = 0, others = 0;
+    /* flows in these directions; that another link explains, too; a cable does */
+    size_t kept = 0, flows = 0, others = 0, cables = 0;
 
     *f = (struct carry_finding){ .flows = w->explains[link] };
     for (size_t i = 0, from; i < w->nsuspects;) {
         size_t flow = w->suspect[i].flow;
-        bool has = false, is_low = false;
+        bool has = false, is_low = false, cable = false;
 
         for (from = i; i < w->nsuspects && w->suspect[i].flow == flow; i++)
             if (w->suspect[i].link == link) {
                 has = true;
                 is_low = w->suspect[i].ways & low;
             }
+            else
+                cable |= w->net->link[w->suspect[i].link].kind == LINK_SWITCH;
         flows += is_low;
         others += is_low && i - from > 1;
+        cables += is_low && cable;
         if (has)
             f->share += w->of->rate[flow] / w->of->fair[flow];
         for (size_t k = from; k < i; k++)
@@ -604,11 +607,11 @@ static void add_carry_finding (struct judging *w, uint32_t link)
     }
     w->nsuspects = kept;
     f->share /= f->flows;
+    f->doubtful = cables == flows;
     for (size_t l = 0; l < out->nlinks; l++) {
         bool mostly = others == flows
                       && (double)beside[l] >= w->of->most * (double)flows;
 
-        f->doubtful |= mostly && w->net->link[l].kind == LINK_SWITCH;
         if ((common[l] == f->flows && w->explains[l] == f->flows)
             || (mostly && low != 3)) {
             f->link = xgrow (f->link, f->nlinks, sizeof (*f->link));

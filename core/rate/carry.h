@@ -111,7 +111,7 @@ struct carry_finding {
     size_t nlinks;
     size_t flows;   /* that they explain */
     double share;   /* mean of the flows' rate over their expected rate */
-    bool doubtful;  /* others explain all of them, a cable between switches most */
+    bool doubtful;  /* cables between switches, whichever, explain all of them, too */
 };
 
 struct carry {

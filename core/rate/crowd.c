@@ -107,7 +107,9 @@ static int compare_goals (const void *va, const void *vb)
     return order ? order : util_compare (a->arc, b->arc);
 }
 
-/* One for each low arc between switches, the lowest first. */
+/* One for each low arc between switches, and that into each host of which it or the one
+ * out is low, the lowest first.
+ */
 static struct crowd_goal *list_goals (const struct crowd_maker *m,
                                       const double (*expected)[2], size_t *n)
 {
@@ -122,16 +124,17 @@ static struct crowd_goal *list_goals (const struct crowd_maker *m,
 
         for (int h = 0; h < hops; h++) {
             const struct link_info *info = &net->link[arc_link (arc[h])];
+            bool out = info->kind == LINK_HOST && h == 0;
+            uint32_t into = out ? arc[h] ^ 1 : arc[h];
 
-            if (m->wanted[arc[h]] || info->kind != LINK_SWITCH
-                || !is_low_arc (m, arc[h])
+            if (m->wanted[into] || !is_low_arc (m, arc[h])
                 || m->asked[arc[h]] < CROWD_ASKED * info->rate)
                 continue;
-            m->wanted[arc[h]] = true;
+            m->wanted[into] = true;
             goal = xgrow (goal, *n, sizeof (*goal));
             goal[(*n)++]
-                = (struct crowd_goal){ arc[h], i % 2 ? f->b : f->a,
-                                       i % 2 ? f->a : f->b,
+                = (struct crowd_goal){ into, (i % 2) ^ out ? f->b : f->a,
+                                       (i % 2) ^ out ? f->a : f->b,
                                        m->best[arc[h]] / m->asked[arc[h]] };
         }
     }
@@ -246,17 +249,32 @@ static bool is_in_crowd (const struct crowd_maker *m,
     return false;
 }
 
+/* The arc by which a flow comes to the arc that it crosses there; by which its answers
+ * leave a host that the arc leads to, if the way out is low: all that come to a host may
+ * come by one cable.
+ */
+static uint32_t port_of_flow (const struct crowd_maker *m, uint32_t from, uint32_t end,
+                              const uint32_t *arc, int at, int hops)
+{
+    uint32_t back[PATH_MAX_HOPS];
+
+    if (at < hops - 1 || !is_low_arc (m, arc[at] ^ 1))
+        return arc[at - 1];
+    return pathset_walk (m->ps, end, from, back, NULL) > 1 ? back[1] : NETWORK_NONE;
+}
+
 /* Add a flow, if its path crosses the arc, through a new port. Return where. */
 static int add_to_crowd (struct crowd_maker *m, struct crowd_draft *d,
                          uint32_t from, uint32_t end)
 {
-    uint32_t arc[PATH_MAX_HOPS];
+    uint32_t arc[PATH_MAX_HOPS], input;
     int hops, at = walk_across (m, from, end, d->arc, arc, &hops), rest;
 
     if (at < 0 || is_in_crowd (m, d, m->host[from]))
         return at;
+    input = port_of_flow (m, from, end, arc, at, hops);
     for (size_t i = 0; i < d->n; i++)
-        if (d->input[i] == arc[at - 1])
+        if (d->input[i] == input)
             return at;
     rest = hops - at - 1;
     if ((d->apart && is_behind (d, arc + at + 1, rest))
@@ -266,7 +284,7 @@ static int add_to_crowd (struct crowd_maker *m, struct crowd_draft *d,
     d->nbehind += rest;
     d->able += fmin (able_on (m, arc, at),
                      d->apart ? able_on (m, arc + at + 1, rest) : 1);
-    d->input[d->n] = arc[at - 1];
+    d->input[d->n] = input;
     d->end[d->n] = end;
     d->from[d->n++] = from;
     return at;
@@ -458,13 +476,14 @@ struct plan *crowd_make (struct pathset *ps, const struct bursts *b,
         note_best (&m, expected);
         goal = list_goals (&m, expected, &ngoals);
     }
-    /* a cable at half is low both ways: one crowd tells */
+    /* hosts come first; a cable at half is low both ways: one crowd tells */
     for (int both = 1; both >= 0; both--)
         for (size_t i = 0; i < ngoals; i++) {
             uint32_t arc = goal[i].arc;
             struct crowd_draft d;
+            bool host = pathset_network (ps)->link[arc_link (arc)].kind == LINK_HOST;
 
-            if (both ? !m.wanted[arc ^ 1] || done[arc ^ 1] : done[arc])
+            if (both ? (!host && !m.wanted[arc ^ 1]) || done[arc ^ 1] : done[arc])
                 continue;
             d = find_crowd (&m, &goal[i]);
             if (d.n > 1)
@@ -488,9 +507,9 @@ struct plan *crowd_make (struct pathset *ps, const struct bursts *b,
  * What they tell
  */
 
-/* A flow crosses an arc, behind another. */
+/* A flow crosses an arc, behind another, from one host to another. */
 struct crowd_crossing {
-    uint32_t arc, input;
+    uint32_t arc, input, host[2]; /* the arcs of these */
     double rate, worst, fair;
 };
 
@@ -532,32 +551,93 @@ static void note_crowd (struct crowd *crowd, const struct crowd_crossing *x,
     }
 }
 
+/* Whether some flow crosses one arc, and not the other. */
+static bool is_crossed_else (const struct flows *flows, const double *rate,
+                             uint32_t arc, uint32_t not)
+{
+    bool is = false;
+
+    for (size_t r = 0; r < flows->nrounds && !is; rate += flows->round[r++].n) {
+        const struct csr *c = &flows->round[r];
+
+        for (size_t i = 0; i < c->n && !is; i++) {
+            bool has = false, other = false;
+
+            for (size_t k = c->start[i]; k < c->start[i + 1]; k++) {
+                has |= c->v[k] == arc;
+                other |= c->v[k] == not;
+            }
+            is = has && !other && !isnan (rate[i]);
+        }
+    }
+    return is;
+}
+
+/* Whether one host that these flows have in common limits them, as far as is known. */
+static bool is_limited_by_host (const struct crowd *crowd,
+                                const struct crowd_crossing *x, size_t n,
+                                const struct flows *flows, const double *rate)
+{
+    bool is = false;
+
+    for (int k = 0; k < 2; k++) {
+        const struct crowd *host = &crowd[x->host[k]];
+        size_t i = 1;
+
+        while (i < n && x[i].host[k] == x->host[k])
+            i++;
+        is |= i == n && n > 1 && fmax (host->one, host->together) < CROWD_BELOW
+              && is_crossed_else (flows, rate, x->host[k], x->arc);
+    }
+    return is;
+}
+
+/* What a round tells of host links, or then of those between switches. */
+static void note_round (struct crowd *crowd, const struct network *net,
+                        struct crowd_crossing *x, size_t n, bool hosts,
+                        const struct flows *flows, const double *rate,
+                        const double *arc_bits)
+{
+    for (size_t i = 0, end; i < n; i = end) {
+        uint32_t arc = x[i].arc;
+
+        for (end = i + 1; end < n && x[end].arc == arc; end++)
+            ;
+        if ((net->link[arc_link (arc)].kind == LINK_HOST) == hosts
+            && (hosts
+                || !is_limited_by_host (crowd, &x[i], end - i, flows, rate)))
+            note_crowd (&crowd[arc], &x[i], end - i, arc_bits[arc]);
+    }
+}
+
 struct crowd *crowd_arcs (const struct network *net, const struct flows *flows,
                           const double *rate, const double *worst,
                           const double *fair, const double *arc_bits)
 {
     struct crowd *crowd = xcalloc (2 * net->nlinks, sizeof (*crowd));
 
-    for (size_t r = 0, from = 0; r < flows->nrounds;
-         from += flows->round[r++].n) {
-        const struct csr *c = &flows->round[r];
-        size_t n = c->start[c->n];
-        struct crowd_crossing *x = xarray (n, sizeof (*x));
+    for (int hosts = 1; hosts >= 0; hosts--)
+        for (size_t r = 0, from = 0; r < flows->nrounds;
+             from += flows->round[r++].n) {
+            const struct csr *c = &flows->round[r];
+            size_t n = c->start[c->n];
+            struct crowd_crossing *x = xarray (n, sizeof (*x));
 
-        for (size_t i = 0; i < c->n; i++)
-            for (size_t k = c->start[i]; k < c->start[i + 1]; k++)
-                x[k] = (struct crowd_crossing){
-                    c->v[k], k > c->start[i] ? c->v[k - 1] : NETWORK_NONE,
-                    rate[from + i], worst[from + i], fair[from + i]
-                };
-        qsort (x, n, sizeof (*x), compare_crossings);
-        for (size_t i = 0, end; i < n; i = end) {
-            for (end = i + 1; end < n && x[end].arc == x[i].arc; end++)
-                ;
-            note_crowd (&crowd[x[i].arc], &x[i], end - i, arc_bits[x[i].arc]);
+            for (size_t i = 0; i < c->n; i++)
+                for (size_t k = c->start[i], end = c->start[i + 1]; k < end; k++) {
+                    uint32_t input = k > c->start[i] ? c->v[k - 1]
+                                     : k + 1 < end   ? c->v[k + 1] /* out of a host */
+                                                     : NETWORK_NONE;
+
+                    x[k] = (struct crowd_crossing){
+                        c->v[k], input, { c->v[c->start[i]], c->v[end - 1] },
+                        rate[from + i], worst[from + i], fair[from + i]
+                    };
+                }
+            qsort (x, n, sizeof (*x), compare_crossings);
+            note_round (crowd, net, x, n, hosts, flows, rate, arc_bits);
+            free (x);
         }
-        free (x);
-    }
     return crowd;
 }
 

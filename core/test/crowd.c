@@ -129,8 +129,8 @@ static void test_busy_behind (void)
     scene_close (&s);
 }
 
-/* Others use the cable to a host. If that receives at half by itself, a crowd that ends
- * there would blame the cable.
+/* Others use the cable to a host. If that receives at half by itself, what a crowd has
+ * that ends there is no fault of the cable.
  */
 static void test_slow_end (void)
 {
@@ -154,8 +154,8 @@ static void test_slow_end (void)
             for (size_t i = 0; i < n; i++)
                 ends += p[i].b == END;
         }
-        ok (slow ? ends == 0 : ends > 1,
-            "%zu flows of a crowd end at a host that is %s", ends,
+        ok (ends > 1 && crowd_most (&s.crowd[arc[2]], .01) > CROWD_SLOW_BELOW,
+            "%zu flows of a crowd end at a host that is %s: the cable is not", ends,
             slow ? "slow" : "not");
         scene_close (&s);
     }

@@ -556,6 +556,73 @@ static void test_crowd (void)
     }
 }
 
+/* Others use half of all links of a host's switch, and of others': the host does not FAIL
+ * by that, and a crowd shows that it carries all. A host at half FAILs by a crowd.
+ */
+static void test_busy_leaf (void)
+{
+    enum { SEEDS = 10 };
+    size_t failed = 0, found = 0, named = 0;
+
+    for (uint64_t seed = 1; seed <= 2 * SEEDS; seed++) {
+        bool slow = seed > SEEDS;
+        struct plan *crowds;
+        struct verdict *v;
+        struct bursts *b;
+        struct scene s;
+        uint32_t own, leaf, l;
+
+        scene_create (&s, 3, TREE_DMODK, 16, 200 * GB,
+                      (struct traffic_host){ 200 * GB, 200 * GB, 200 * GB }, seed);
+        s.plan = flows_make (s.ps, &(struct flows_options){ .times = 2, .seed = 1 },
+                             NULL);
+        for (uint32_t i = 0; i < s.n; i++)
+            s.port[i] = (struct burst_port){ .end = i, .bits = 200 * GB };
+        scene_baseline (&s);
+        own = pathset_end_link (s.ps, (uint32_t)seed % 16);
+        leaf = s.t->info[own].end[s.t->info[own].end[0] == NETWORK_NONE];
+        for (l = 0; l < s.t->net.nlinks; l++)
+            for (uint32_t way = 0; way < 2 && s.t->info[l].kind == LINK_SWITCH; way++)
+                if (s.t->info[l].end[0] == leaf || s.t->info[l].end[1] == leaf)
+                    s.other[s.traffic.nothers++]
+                        = (struct traffic_flow){ 2 * l + way, 190 * GB, 0 };
+        while (s.traffic.nothers < SCENE_OTHERS)
+            s.other[s.traffic.nothers++] = (struct traffic_flow){
+                2 * (uint32_t)s.t->n
+                    + (uint32_t)rng_below (&s.rng, 2 * (s.t->net.nlinks - s.t->n)),
+                190 * GB, 0
+            };
+        if (slow) {
+            s.arc_bits[2 * own] = s.arc_bits[2 * own + 1] = 100 * GB;
+            s.traffic.nothers = 0;
+        }
+        b = scene_bursts (&s);
+        crowds = crowd_make (s.ps, b, 1, NULL);
+        v = scene_judge (&s, b);
+        for (size_t i = 0; i < v->nfindings && !slow; i++)
+            failed += v->finding[i].level == VERDICT_FAIL;
+        verdict_destroy (v);
+        b = scene_bursts (&s);
+        s.traffic.crowds = true;
+        if (traffic_measure (&s.traffic, s.ps, crowds, 2000, b, &s.rng, NULL) < 0)
+            abort ();
+        v = scene_judge (&s, b);
+        for (size_t i = 0; i < v->nfindings; i++) {
+            const struct finding *f = &v->finding[i];
+
+            found += !slow && f->kind == FINDING_HOST_END;
+            named += slow && f->level == VERDICT_FAIL && f->suspect[0] == own
+                     && f->nsuspects == 1;
+        }
+        plan_destroy (crowds);
+        verdict_destroy (v);
+        scene_close (&s);
+    }
+    ok (failed == 0, "others use all links of a leaf: no host FAILs (%zu)", failed);
+    ok (found <= 1, "... and by a crowd none is named (%zu of %d)", found, SEEDS);
+    ok (named == SEEDS, "a host at half FAILs (%zu of %d)", named, SEEDS);
+}
+
 /* Two low links may be low by others' flows; not so likely if both are at one switch. */
 static void test_meet (void)
 {
@@ -740,6 +807,7 @@ int main (void)
     test_again ();
     test_stays ();
     test_crowd ();
+    test_busy_leaf ();
     test_meet ();
     test_switch ();
     test_same_cause ();
