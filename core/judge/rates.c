@@ -837,6 +837,14 @@ static bool limits_crowd (const struct rating *r, const struct low_link *low)
     return limits;
 }
 
+/* Whether flows of some round, crowds included, had all that an arc should carry. */
+static bool has_carried (const struct rating *r, uint32_t arc)
+{
+    const struct crowd *c = &r->crowd[arc];
+
+    return fmax (c->one, c->together) + r->error >= RATES_WARN;
+}
+
 /* What crowds tell of suspects: others use them, or one of them is slow. Where others are
  * about a host in one direction, what it lacks in the other may be theirs, too.
  */
@@ -849,7 +857,7 @@ static enum crowd_says ask_crowd (const struct rating *r,
 
     for (uint32_t way = 0; way < 2; way++) {
         uint32_t arc = 2 * low->link + way;
-        bool others = is_others (r, arc);
+        bool others = low->port ? has_carried (r, arc) : is_others (r, arc);
 
         slow |= crowd_most (&r->crowd[arc], r->error) + r->error
                 < CROWD_SLOW_BELOW;
