@@ -77,11 +77,11 @@ most="
     compare/throughput 1016
     core/baseline 2215
     core/check 678
-    core/judge 9814
+    core/judge 9869
     core/linear 2500
     core/paths 1531
     core/plan 4177
-    core/rate 4300
+    core/rate 4385
     core/samples 2895
     core/solve 1610
     ibquery 6555
