@@ -40,6 +40,7 @@ struct crowd_maker {
 /* An arc that is low, and a flow that crossed it. */
 struct crowd_goal {
     uint32_t arc, from, end;
+    bool host; /* the arc leads to one */
     double share;
 };
 
@@ -102,13 +103,15 @@ static bool is_low_arc (const struct crowd_maker *m, uint32_t arc)
 static int compare_goals (const void *va, const void *vb)
 {
     const struct crowd_goal *a = va, *b = vb;
-    int order = util_compare (a->share, b->share);
+    int order = b->host - a->host;
 
+    order = order ? order : util_compare (a->share, b->share);
     return order ? order : util_compare (a->arc, b->arc);
 }
 
 /* One for each low arc between switches, and that into each host of which it or the one
- * out is low, the lowest first.
+ * out is low: hosts first, as the cables to one that is slow look low, too; then the lowest
+ * first.
  */
 static struct crowd_goal *list_goals (const struct crowd_maker *m,
                                       const double (*expected)[2], size_t *n)
@@ -135,6 +138,7 @@ static struct crowd_goal *list_goals (const struct crowd_maker *m,
             goal[(*n)++]
                 = (struct crowd_goal){ into, (i % 2) ^ out ? f->b : f->a,
                                        (i % 2) ^ out ? f->a : f->b,
+                                       info->kind == LINK_HOST,
                                        m->best[arc[h]] / m->asked[arc[h]] };
         }
     }
@@ -481,9 +485,9 @@ struct plan *crowd_make (struct pathset *ps, const struct bursts *b,
         for (size_t i = 0; i < ngoals; i++) {
             uint32_t arc = goal[i].arc;
             struct crowd_draft d;
-            bool host = pathset_network (ps)->link[arc_link (arc)].kind == LINK_HOST;
 
-            if (both ? (!host && !m.wanted[arc ^ 1]) || done[arc ^ 1] : done[arc])
+            if (both ? (!goal[i].host && !m.wanted[arc ^ 1]) || done[arc ^ 1]
+                     : done[arc])
                 continue;
             d = find_crowd (&m, &goal[i]);
             if (d.n > 1)
