@@ -23,9 +23,10 @@
  * look like a slow cable, as two with a quarter each for k = 2. A cable that lacks less
  * than 1 / (k + 1) is not told from one that others use.
  *
- * A host end that looks slow has nobody beside us, but the cables behind its switch may.
- * Its crowd reaches or leaves it by several ports of that switch: if it is the limit, they
- * have together what one of them had, else about the sum of what each had.
+ * A host end that looks slow may carry our flows alone while others use the cables behind
+ * its switch. The flows of its crowd come or go by several ports of that switch. If the
+ * host is the limit, they have together as much as one of them had alone; if others are,
+ * about the sum of what each had.
  */
 #ifndef CORE_CROWD_H
 #define CORE_CROWD_H
@@ -53,9 +54,9 @@ enum { CROWD_FLOWS = 4 }; /* of a crowd, at most */
 #define CROWD_SLOW_BELOW .8 /* the most that a slow one can carry */
 
 /* A third look: rounds of crowds for such arcs and hosts, as far as cables have time and a
- * few rounds have room. Hosts come first, of both ways one crowd; then cables that are low
- * both ways, as one at half rate is, come first
- * with one crowd each, then the other arcs, the lowest first.
+ * few rounds have room. Hosts come first, since the cables to a slow one look low, too;
+ * then cables that are low both ways, as one at half rate is; then the other arcs, the
+ * lowest first. One crowd measures both directions of a host or of such a cable.
  *
  * The flows of a crowd end at different hosts and share nothing behind the arc. They end
  * at one host where that makes a larger crowd; then no arc on the way to it is as low,

@@ -129,8 +129,8 @@ static void test_busy_behind (void)
     scene_close (&s);
 }
 
-/* Others use the cable to a host. If that receives at half by itself, what a crowd has
- * that ends there is no fault of the cable.
+/* Others use the cable to a host. If the host itself receives at half, a crowd that ends
+ * there must not blame the cable.
  */
 static void test_slow_end (void)
 {

@@ -694,8 +694,9 @@ static void test_same_cause (void)
     verdict_destroy (v);
     scene_close (&s);
 }
-/* Messages wait for others' flows, which take a share, too: by both together a link
- * between switches is no more told than by one, unless it FAILs.
+/* Others' flows make messages wait and take a share of the rate. So both signs together
+ * prove no more of a link between switches than one of them: it is UNKNOWN, unless it
+ * FAILs by its latency.
  */
 static void test_same_traffic (void)
 {
