@@ -63,17 +63,11 @@ is "$(<found)" "[[\"WARN\",[\"$busy\"]]]" "... it is found" ||
     diag "$(jq -c .findings out/verdict.json)"
 emu heal all
 
-# dies: whether the process of h0006 was killed while there were bursts
-dies ()
-{
-    in_midst start_probes --output out --rates all
-    kill -9 "${pids[3]}"
-    finish_probes
-    grep -q 'no answer during the bursts' stderr
-}
-ok "$(within 60 dies; echo $?)" "a process dies among bursts" || diag "$(<stderr)"
+emu crash h0006
+start_probes --output out --rates all
+finish_probes
 is "$(grep -o 'limit: rates.*' stderr)" \
     "limit: rates: not those of h0006: no answer during the bursts" \
-    "... one sentence says so"
+    "a process dies among bursts: one sentence says so" || diag "$(<stderr)"
 is "$(jq '.nodes.answered | length' out/samples.json)" 12 "... and its round trips stay"
 done_testing

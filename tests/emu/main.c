@@ -135,7 +135,8 @@ static const char usage[] =
     "Commands: slow LINK +NS, slow-host HOST +NS, rate LINK|SWITCH GBPS,\n"
     "delay LINK SHARE:NS (up to ten times that), retries, width, pcie, order,\n"
     "heal LINK|HOST|all, noise, rate-noise, outliers, loss, packet, background\n"
-    "(each as above, or off), show, stats.\n";
+    "(each as above, or off), crash HOST (its process, at its next burst), show,\n"
+    "stats.\n";
 
 struct command {
     const char *name;

@@ -134,6 +134,7 @@ struct server {
     bool loose;   /* the scheduler may choose another one */
     uint64_t sessions; /* since the start */
     struct session_stats stats;
+    uint32_t crashes; /* the host whose process dies at its next burst */
     bool stop;
 };
 
@@ -626,6 +627,18 @@ static void answer_bulk (void *owner, int64_t time,
     answer (owner, EMU_BULK, buf, 8 + EMU_BURST_DONE * n);
 }
 
+/* End the process at the other end of a connection, as a crash would. */
+static void crash (struct conn *c)
+{
+    struct ucred peer;
+    socklen_t len = sizeof (peer);
+
+    c->srv->crashes = FABRIC_NONE;
+    if (getsockopt (c->source.fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0
+        && peer.pid > 1)
+        kill (peer.pid, SIGKILL);
+}
+
 static void on_bulk (struct conn *c, const uint8_t *p, size_t len)
 {
     const struct fabric *f = model_fabric (c->srv->model);
@@ -637,6 +650,10 @@ static void on_bulk (struct conn *c, const uint8_t *p, size_t len)
     if (len < EMU_BULK_HEADER || n > EMU_BURSTS_MAX
         || len != EMU_BULK_HEADER + n * (size_t)EMU_BURST) {
         refuse (c, "bad BULK");
+        return;
+    }
+    if (c->host == c->srv->crashes) {
+        crash (c);
         return;
     }
     deadline = wire_get (p, 8);
@@ -849,6 +866,11 @@ static char *run_command (struct server *srv, char *line)
                           srv->stats.messages, srv->stats.lost, srv->sessions,
                           srv->nslots, srv->stats.others,
                           srv->stats.others_lost);
+    if (n == 2 && !strcmp (word[0], "crash")) {
+        srv->crashes = fabric_find_host (model_fabric (srv->model), word[1]);
+        return xstrdup (srv->crashes == FABRIC_NONE ? "error no such host\n"
+                                                    : "ok\n");
+    }
     if (model_command (srv->model, n, word, &err) < 0)
         return xasprintf ("error %s\n", err.text);
     for (size_t i = 0; i < srv->nslots; i++)
@@ -1034,6 +1056,7 @@ int server_run (struct server *srv, struct error *err)
 
     sched_setscheduler (0, SCHED_BATCH, &(struct sched_param){ 0 });
     srv->cpu = UINT32_MAX;
+    srv->crashes = FABRIC_NONE;
     if (sched_getaffinity (0, sizeof (srv->allowed), &srv->allowed) == 0)
         move (srv);
     while (!srv->stop) {
