@@ -81,6 +81,7 @@ static int srun_line_weight (const char *line)
         { " DUE TO ", 3 },
         { "IO: Hey, you told me node ", 0 }, /* one that failed is back */
         { " CANCELLED AT ", 1 },
+        { "Timed out waiting for job step to complete", 1 },
         { ": Terminated", 1 },
         { ": Killed", 1 },
         { ": Exited with exit code ", 2 },

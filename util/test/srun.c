@@ -41,6 +41,9 @@ static void test_hear (void)
             "srun: error: n1: task 0: Killed" },
           "srun: error: n1: task 0: Killed", false },
         { { "srun: error: n1: task 0: Killed",
+            "srun: error: Timed out waiting for job step to complete" },
+          "srun: error: n1: task 0: Killed", false },
+        { { "srun: error: n1: task 0: Killed",
             AT "error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22 DUE TO TIME "
                "LIMIT ***" },
           AT "error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22 DUE TO TIME "
