@@ -176,7 +176,7 @@ static size_t too_many_at_once (size_t links)
 
 static bool is_of_some_place_between (const struct finding *f)
 {
-    return f->level < VERDICT_FAIL
+    return f->level < VERDICT_FAIL && !isnan (f->excess_ns)
            && (f->basis == BASIS_BASELINE || f->basis == BASIS_CLASS)
            && (f->kind == FINDING_SWITCH_LINK || f->kind == FINDING_SWITCH
                || f->kind == FINDING_ROUTE);

@@ -245,6 +245,10 @@ static void test_at_once (void)
     v.links = 2000;
     verdict_find_at_once (&v);
     ok (verdict_at_once (&v) == 0, "of 2,000 links four may have gone bad");
+    v.links = 160;
+    x[0].excess_ns = NAN;
+    verdict_find_at_once (&v);
+    ok (verdict_at_once (&v) == 0, "what a file gives no excess is not counted");
 }
 
 static void test_drain (void)
