@@ -513,15 +513,25 @@ struct plan *crowd_make (struct pathset *ps, const struct bursts *b,
 
 /* A flow crosses an arc, behind another, from one host to another. */
 struct crowd_crossing {
-    uint32_t arc, input, host[2]; /* the arcs of these */
+    uint32_t round, arc, input, host[2]; /* the arcs of these */
     double rate, worst, fair;
+};
+
+struct crowd_reader {
+    const struct network *net;
+    const struct flows *flows;
+    const double *rate, *arc_bits;
+    struct crowd_crossing *x; /* of all rounds, one after the other, by arc and input */
+    size_t n;
+    struct crowd *crowd;
 };
 
 static int compare_crossings (const void *va, const void *vb)
 {
     const struct crowd_crossing *a = va, *b = vb;
-    int order = util_compare (a->arc, b->arc);
+    int order = util_compare (a->round, b->round);
 
+    order = order ? order : util_compare (a->arc, b->arc);
     return order ? order : util_compare (a->input, b->input);
 }
 
@@ -556,13 +566,15 @@ static void note_crowd (struct crowd *crowd, const struct crowd_crossing *x,
 }
 
 /* Whether some flow crosses one arc, and not the other. */
-static bool is_crossed_else (const struct flows *flows, const double *rate,
-                             uint32_t arc, uint32_t not)
+static bool is_crossed_else (const struct crowd_reader *m, uint32_t arc,
+                             uint32_t not)
 {
+    const double *rate = m->rate;
     bool is = false;
 
-    for (size_t r = 0; r < flows->nrounds && !is; rate += flows->round[r++].n) {
-        const struct csr *c = &flows->round[r];
+    for (size_t r = 0; r < m->flows->nrounds && !is;
+         rate += m->flows->round[r++].n) {
+        const struct csr *c = &m->flows->round[r];
 
         for (size_t i = 0; i < c->n && !is; i++) {
             bool has = false, other = false;
@@ -578,39 +590,63 @@ static bool is_crossed_else (const struct flows *flows, const double *rate,
 }
 
 /* Whether one host that these flows have in common limits them, as far as is known. */
-static bool is_limited_by_host (const struct crowd *crowd,
-                                const struct crowd_crossing *x, size_t n,
-                                const struct flows *flows, const double *rate)
+static bool is_limited_by_host (const struct crowd_reader *m,
+                                const struct crowd_crossing *x, size_t n)
 {
     bool is = false;
 
     for (int k = 0; k < 2; k++) {
-        const struct crowd *host = &crowd[x->host[k]];
+        const struct crowd *host = &m->crowd[x->host[k]];
         size_t i = 1;
 
         while (i < n && x[i].host[k] == x->host[k])
             i++;
         is |= i == n && n > 1 && fmax (host->one, host->together) < CROWD_BELOW
-              && is_crossed_else (flows, rate, x->host[k], x->arc);
+              && is_crossed_else (m, x->host[k], x->arc);
     }
     return is;
 }
 
-/* What a round tells of host links, or then of those between switches. */
-static void note_round (struct crowd *crowd, const struct network *net,
-                        struct crowd_crossing *x, size_t n, bool hosts,
-                        const struct flows *flows, const double *rate,
-                        const double *arc_bits)
+static void list_crossings (struct crowd_reader *m, const double *worst,
+                            const double *fair)
 {
-    for (size_t i = 0, end; i < n; i = end) {
-        uint32_t arc = x[i].arc;
+    size_t n = 0, from = 0;
 
-        for (end = i + 1; end < n && x[end].arc == arc; end++)
+    for (size_t r = 0; r < m->flows->nrounds; r++)
+        n += m->flows->round[r].start[m->flows->round[r].n];
+    m->x = xarray (n, sizeof (*m->x));
+    for (uint32_t r = 0; r < m->flows->nrounds; from += m->flows->round[r++].n) {
+        const struct csr *c = &m->flows->round[r];
+
+        for (size_t i = 0; i < c->n; i++)
+            for (size_t k = c->start[i], end = c->start[i + 1]; k < end; k++) {
+                uint32_t input = k > c->start[i] ? c->v[k - 1]
+                                 : k + 1 < end   ? c->v[k + 1] /* out of a host */
+                                                 : NETWORK_NONE;
+
+                m->x[m->n++] = (struct crowd_crossing){
+                    r, c->v[k], input, { c->v[c->start[i]], c->v[end - 1] },
+                    m->rate[from + i], worst[from + i], fair[from + i]
+                };
+            }
+    }
+    if (n > 0)
+        qsort (m->x, n, sizeof (*m->x), compare_crossings);
+}
+
+/* What rounds tell of host links, or then of those between switches. */
+static void note_arcs (struct crowd_reader *m, bool hosts)
+{
+    for (size_t i = 0, end; i < m->n; i = end) {
+        const struct crowd_crossing *x = &m->x[i];
+
+        for (end = i + 1; end < m->n && m->x[end].round == x->round
+                          && m->x[end].arc == x->arc;
+             end++)
             ;
-        if ((net->link[arc_link (arc)].kind == LINK_HOST) == hosts
-            && (hosts
-                || !is_limited_by_host (crowd, &x[i], end - i, flows, rate)))
-            note_crowd (&crowd[arc], &x[i], end - i, arc_bits[arc]);
+        if ((m->net->link[arc_link (x->arc)].kind == LINK_HOST) == hosts
+            && (hosts || !is_limited_by_host (m, x, end - i)))
+            note_crowd (&m->crowd[x->arc], x, end - i, m->arc_bits[x->arc]);
     }
 }
 
@@ -618,31 +654,19 @@ struct crowd *crowd_arcs (const struct network *net, const struct flows *flows,
                           const double *rate, const double *worst,
                           const double *fair, const double *arc_bits)
 {
-    struct crowd *crowd = xcalloc (2 * net->nlinks, sizeof (*crowd));
+    struct crowd_reader m = {
+        .net = net,
+        .flows = flows,
+        .rate = rate,
+        .arc_bits = arc_bits,
+        .crowd = xcalloc (2 * net->nlinks, sizeof (*m.crowd)),
+    };
 
-    for (int hosts = 1; hosts >= 0; hosts--)
-        for (size_t r = 0, from = 0; r < flows->nrounds;
-             from += flows->round[r++].n) {
-            const struct csr *c = &flows->round[r];
-            size_t n = c->start[c->n];
-            struct crowd_crossing *x = xarray (n, sizeof (*x));
-
-            for (size_t i = 0; i < c->n; i++)
-                for (size_t k = c->start[i], end = c->start[i + 1]; k < end; k++) {
-                    uint32_t input = k > c->start[i] ? c->v[k - 1]
-                                     : k + 1 < end   ? c->v[k + 1] /* out of a host */
-                                                     : NETWORK_NONE;
-
-                    x[k] = (struct crowd_crossing){
-                        c->v[k], input, { c->v[c->start[i]], c->v[end - 1] },
-                        rate[from + i], worst[from + i], fair[from + i]
-                    };
-                }
-            qsort (x, n, sizeof (*x), compare_crossings);
-            note_round (crowd, net, x, n, hosts, flows, rate, arc_bits);
-            free (x);
-        }
-    return crowd;
+    list_crossings (&m, worst, fair);
+    note_arcs (&m, true);
+    note_arcs (&m, false);
+    free (m.x);
+    return m.crowd;
 }
 
 bool crowd_others (const struct crowd *c, double error)
