@@ -837,12 +837,12 @@ static bool limits_crowd (const struct rating *r, const struct low_link *low)
     return limits;
 }
 
-/* Whether flows of some round, crowds included, had all that an arc should carry. */
+/* Whether a crowd had all that an arc should carry, which single flows had not. */
 static bool has_carried (const struct rating *r, uint32_t arc)
 {
     const struct crowd *c = &r->crowd[arc];
 
-    return fmax (c->one, c->together) + r->error >= RATES_WARN;
+    return crowd_others (c, r->error) && c->together + r->error >= RATES_WARN;
 }
 
 /* What crowds tell of suspects: others use them, or one of them is slow. Where others are
