@@ -62,7 +62,7 @@
 #include "core/rate/carry.h"
 #include "core/rate/crowd.h"
 #include "core/rate/loads.h"
-#include "core/rate/traffic.h"
+#include "core/test/traffic.h"
 #include "ibquery/fabric.h"
 #include "report/words.h"
 #include "util/alloc.h"

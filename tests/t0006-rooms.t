@@ -81,7 +81,7 @@ most="
     core/linear 2500
     core/paths 1531
     core/plan 4177
-    core/rate 4395
+    core/rate 4240
     core/samples 2895
     core/solve 1610
     ibquery 6555

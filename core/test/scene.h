@@ -9,8 +9,8 @@
 #include "core/baseline/baseline.h"
 #include "core/plan/plan.h"
 #include "core/rate/crowd.h"
-#include "core/rate/traffic.h"
 #include "core/samples/bursts.h"
+#include "core/test/traffic.h"
 #include "core/test/treenet.h"
 #include "util/rng.h"
 

@@ -6,8 +6,8 @@
  * Not simulated: congestion that spreads, how long a burst takes to be steady, and
  * unfair shares.
  */
-#ifndef CORE_TRAFFIC_H
-#define CORE_TRAFFIC_H
+#ifndef CORE_TEST_TRAFFIC_H
+#define CORE_TEST_TRAFFIC_H
 
 #include "core/paths/paths.h"
 #include "core/plan/plan.h"
@@ -31,8 +31,7 @@ struct traffic_sim {
     const struct traffic_host *host; /* [ports of the set] */
     const struct traffic_flow *other;
     size_t nothers;
-    double noise;        /* of each burst: standard deviation, as a
-                                         share */
+    double noise;        /* of each burst: standard deviation, as a share */
     unsigned int bursts; /* of each flow */
     bool crowds;         /* the flows are in crowds */
 };
@@ -53,4 +52,4 @@ int traffic_round (const struct traffic_sim *t, const struct pathset *ps,
                    const struct probe *pair, size_t n, uint32_t round,
                    struct bursts *b, struct rng *rng, struct error *err);
 
-#endif /* CORE_TRAFFIC_H */
+#endif /* CORE_TEST_TRAFFIC_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "core/rate/traffic.h"
+#include "core/test/traffic.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,8 +13,7 @@
  */
 struct traffic_limits {
     const struct traffic_sim *t;
-    uint32_t
-        *number; /* [2 * nlinks + 2 * ports]: arcs, what each port sends, and
+    uint32_t *number; /* [2 * nlinks + 2 * ports]: arcs, what each port sends, and
                          receives; from 1; 0: no flow of ours crosses it */
     double *bits;
     size_t n;
