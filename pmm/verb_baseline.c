@@ -4,7 +4,6 @@
 
 #include <grp.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -17,7 +17,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "core/solve/solve.h"

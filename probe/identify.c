@@ -4,7 +4,6 @@
 #include "probe/identify.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ibquery/nodemap.h"

@@ -4,7 +4,6 @@
 #include "probe/lead.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #define REPORT_RATES_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

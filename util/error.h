@@ -9,8 +9,6 @@
 #ifndef UTIL_ERROR_H
 #define UTIL_ERROR_H
 
-#include <stdarg.h>
-
 /* The kind of error; also the exit status of the commands. */
 enum error_fault {
     ERROR_INPUT = 2, /* usage, or an invalid file */

@@ -5,7 +5,6 @@
 #ifndef UTIL_OPTIONS_H
 #define UTIL_OPTIONS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 

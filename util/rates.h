@@ -9,7 +9,6 @@
 #define UTIL_RATES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum {

@@ -6,8 +6,6 @@
 #ifndef UTIL_SITE_H
 #define UTIL_SITE_H
 
-#include <stddef.h>
-
 #include "util/conf.h"
 #include "util/error.h"
 

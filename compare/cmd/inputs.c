@@ -2,7 +2,6 @@
 #include "config.h"
 #include "compare/cmd/cmd.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "compare/pattern/pattern.h"

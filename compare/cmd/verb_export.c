@@ -2,9 +2,6 @@
 /* pmm-compare export: plans and latencies in other programs' file formats. */
 #include "config.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "compare/cmd/cmd.h"
 #include "compare/export/export.h"
 

@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "compare/map/order.h"
 #include "compare/map/talk.h"

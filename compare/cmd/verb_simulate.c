@@ -2,7 +2,6 @@
 /* pmm-compare simulate: the series that a plan of flows would measure. */
 #include "config.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "compare/cmd/cmd.h"

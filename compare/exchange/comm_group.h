@@ -21,7 +21,6 @@
 
 #include "compare/exchange/comm.h"
 #include "probe/group.h"
-#include "util/error.h"
 
 struct comm_group;
 

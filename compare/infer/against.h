@@ -19,7 +19,6 @@
 
 #include "compare/infer/model.h"
 #include "ibquery/fabric.h"
-#include "util/error.h"
 
 /* Hosts that are on one switch in the snapshot, and on another by latency. */
 struct against_hosts {

@@ -13,7 +13,6 @@
 #ifndef COMPARE_MODEL_H
 #define COMPARE_MODEL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -36,7 +36,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "compare/infer/steps.h"
 #include "core/linear/stats.h"

@@ -3,7 +3,6 @@
 #ifndef COMPARE_STEPS_H
 #define COMPARE_STEPS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "compare/infer/cluster.h"

@@ -15,7 +15,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #ifdef HAVE_SCOTCH_SCOTCH_H
 #include <scotch/scotch.h>

@@ -8,7 +8,6 @@
 #include "core/judge/mixture.h"
 #include "core/judge/rates.h"
 #include "core/paths/multipath.h"
-#include "util/alloc.h"
 #include "util/sort.h"
 
 enum { DOUBTS_MAX = 8 }; /* links to be measured again */

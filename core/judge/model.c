@@ -66,7 +66,6 @@
 #include "config.h"
 #include "core/judge/explain.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

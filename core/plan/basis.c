@@ -4,7 +4,6 @@
 #include "core/plan/basis.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/plan/rref.h"
 #include "util/alloc.h"

@@ -10,7 +10,6 @@
 #ifndef CORE_BURSTS_H
 #define CORE_BURSTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

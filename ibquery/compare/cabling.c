@@ -2,7 +2,6 @@
 #include "config.h"
 #include "ibquery/compare/cabling.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -28,7 +28,6 @@
 #include "config.h"
 #include "ibquery/import/parser.h"
 
-#include <string.h>
 
 
 static const struct {

@@ -29,8 +29,8 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ibquery/model/wiring.h"
 #include "util/alloc.h"

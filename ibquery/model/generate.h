@@ -14,7 +14,6 @@
 #define IBQUERY_GENERATE_H
 
 #include <stdint.h>
-#include <stdio.h>
 
 #include "ibquery/fabric.h"
 

@@ -18,7 +18,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ibquery/spread.h"
 #include "util/alloc.h"

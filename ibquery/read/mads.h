@@ -13,7 +13,6 @@
 #define IBQUERY_MADS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 

@@ -9,9 +9,7 @@
 #ifndef IBQUERY_NETDISC_H
 #define IBQUERY_NETDISC_H
 
-#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "ibquery/read/mads.h"
 

@@ -39,7 +39,6 @@
 #include "core/samples/samples.h"
 #include "ibquery/fabric.h"
 #include "util/error.h"
-#include "util/pool.h"
 #include "util/text.h"
 
 enum {

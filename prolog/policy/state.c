@@ -9,7 +9,6 @@
 #include "prolog/policy/evidence.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/sort.h"

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "util/options.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
