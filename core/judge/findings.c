@@ -18,7 +18,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/linear/stats.h"
 #include "core/paths/multipath.h"
@@ -224,21 +223,60 @@ static bool is_tight_in_all_runs (const struct judgement *j,
     return tight;
 }
 
-/* Whether all rows across it show traffic, and others do not: a full link makes
- * all messages wait, and not all alike. Where messages are spread, their paths
- * differ, too. Where no row is quiet, messages scatter by themselves.
+/* What a cause adds to a row of value 1, ns. */
+static double amplitude_of (const struct judgement *j, const struct cause *c)
+{
+    return c->excess_ns * j->face[c - j->ex.cause]->unit;
+}
+
+/* The excess of all rows, ns, without what other causes add, and what those of the
+ * run as a whole change: a row that is as fast as ever shows no slow cable, though
+ * another way than the tables' would explain both.
+ */
+static double *excess_without_others (const struct judgement *j,
+                                      const struct cause *c)
+{
+    const struct causes *causes = &j->causes;
+    double *r = xarray (j->model.nrows, sizeof (*r));
+
+    model_residual (&j->model, r);
+    for (size_t i = 0; i < j->ex.n; i++) {
+        const struct cause *other = &j->ex.cause[i];
+        size_t k = other->signature;
+
+        if (other == c || !j->face[i]
+            || (other->excess_ns < 0 && !suspect_traits[cause_kind (j, i)].whole))
+            continue;
+        for (size_t e = causes->start[k]; e < causes->start[k + 1]; e++)
+            r[causes->row[e]] -= causes->value[e] * amplitude_of (j, other);
+    }
+    return r;
+}
+
+/* Whether no row without traffic shows at least half of it, while there are such
+ * rows: a full link makes all messages wait, and not all alike. Where messages are
+ * spread, their paths differ, too. Where no row is quiet, messages scatter by
+ * themselves.
  */
 static bool is_busy (const struct judgement *j, const struct cause *c)
 {
-    const uint32_t *row = j->causes.row + j->causes.start[c->signature];
+    const struct causes *causes = &j->causes;
     const struct observations *o = &j->run.obs;
-    bool some = false;
+    bool busy = false;
+    double *r;
 
-    for (size_t i = 0; i < o->n && !some; i++)
-        some = o->v[i].quiet;
-    for (size_t e = 0; e < cause_row_count (j, c) && some; e++)
-        some = !o->v[row[e]].quiet;
-    return some && !j->paths;
+    for (size_t i = 0; i < o->n && !busy; i++)
+        busy = o->v[i].quiet;
+    if (!busy || j->paths)
+        return false;
+    r = excess_without_others (j, c);
+    for (size_t e = causes->start[c->signature];
+         e < causes->start[c->signature + 1]; e++)
+        busy &= !o->v[causes->row[e]].quiet
+                || r[causes->row[e]]
+                       < causes->value[e] * amplitude_of (j, c) / 2;
+    free (r);
+    return busy;
 }
 
 /* Others' traffic: what nothing explains; and, if repeats show traffic, a
@@ -271,8 +309,7 @@ static bool is_traffic (const struct judgement *j, size_t number)
 static bool is_new (const struct judgement *j, const struct cause *c)
 {
     const struct causes *causes = &j->causes;
-    double amplitude
-        = fabs (c->excess_ns) * causes_simplest (causes, c->signature)->unit;
+    double amplitude = fabs (amplitude_of (j, c));
     double shown = 0;
     double all = 0;
 
