@@ -18,6 +18,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/linear/stats.h"
 #include "core/paths/multipath.h"
@@ -229,53 +230,58 @@ static double amplitude_of (const struct judgement *j, const struct cause *c)
     return c->excess_ns * j->face[c - j->ex.cause]->unit;
 }
 
-/* The excess of all rows, ns, without what other causes add, and what those of the
- * run as a whole change: a row that is as fast as ever shows no slow cable, though
- * another way than the tables' would explain both.
- */
-static double *excess_without_others (const struct judgement *j,
-                                      const struct cause *c)
+static void subtract_cause (const struct judgement *j, const struct cause *c,
+                            double *r)
 {
     const struct causes *causes = &j->causes;
-    double *r = xarray (j->model.nrows, sizeof (*r));
 
-    model_residual (&j->model, r);
-    for (size_t i = 0; i < j->ex.n; i++) {
-        const struct cause *other = &j->ex.cause[i];
-        size_t k = other->signature;
-
-        if (other == c || !j->face[i]
-            || (other->excess_ns < 0 && !suspect_traits[cause_kind (j, i)].whole))
-            continue;
-        for (size_t e = causes->start[k]; e < causes->start[k + 1]; e++)
-            r[causes->row[e]] -= causes->value[e] * amplitude_of (j, other);
-    }
-    return r;
+    for (size_t e = causes->start[c->signature];
+         e < causes->start[c->signature + 1]; e++)
+        r[causes->row[e]] -= causes->value[e] * amplitude_of (j, c);
 }
 
 /* Whether no row without traffic shows at least half of it, while there are such
- * rows: a full link makes all messages wait, and not all alike. Where messages are
- * spread, their paths differ, too. Where no row is quiet, messages scatter by
- * themselves.
+ * rows: a full link makes all messages wait, and not all alike. A row that is as fast
+ * as ever, or as all became, does not show it, though a wrong route or a cable that got
+ * faster would explain both. Where messages are spread, their paths differ, too. Where
+ * no row is quiet, messages scatter by themselves.
  */
 static bool is_busy (const struct judgement *j, const struct cause *c)
 {
     const struct causes *causes = &j->causes;
     const struct observations *o = &j->run.obs;
+    double *all, *own, *rest; /* excess; without that of the run as a whole; without
+                                 that of any other cause */
     bool busy = false;
-    double *r;
 
     for (size_t i = 0; i < o->n && !busy; i++)
         busy = o->v[i].quiet;
     if (!busy || j->paths)
         return false;
-    r = excess_without_others (j, c);
+    all = xarray (3 * o->n, sizeof (*all));
+    own = all + o->n;
+    rest = own + o->n;
+    model_residual (&j->model, all);
+    memcpy (own, all, o->n * sizeof (*own));
+    memcpy (rest, all, o->n * sizeof (*rest));
+    for (size_t i = 0; i < j->ex.n; i++) {
+        const struct cause *other = &j->ex.cause[i];
+
+        if (other == c || !j->face[i])
+            continue;
+        subtract_cause (j, other, rest);
+        if (suspect_traits[cause_kind (j, i)].whole)
+            subtract_cause (j, other, own);
+    }
     for (size_t e = causes->start[c->signature];
-         e < causes->start[c->signature + 1]; e++)
-        busy &= !o->v[causes->row[e]].quiet
-                || r[causes->row[e]]
-                       < causes->value[e] * amplitude_of (j, c) / 2;
-    free (r);
+         e < causes->start[c->signature + 1]; e++) {
+        uint32_t row = causes->row[e];
+        double most = causes->value[e] * amplitude_of (j, c);
+
+        busy &= !o->v[row].quiet || rest[row] < most / 2
+                || fmax (fabs (all[row]), fabs (own[row])) < most / 4;
+    }
+    free (all);
     return busy;
 }
 
