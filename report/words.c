@@ -24,6 +24,7 @@ static const char *const against[] = {
     [BASIS_TRAFFIC] = "not judged",
     [BASIS_LOOPBACK] = "its own loopback is slower than in the baseline",
     [BASIS_BEHIND] = "slower than its class, which got faster",
+    [BASIS_ALIKE] = "slower than in the baseline, as other hosts are by the same",
     [BASIS_LOSS] = "loses messages",
     [BASIS_SLOW] = "delays some messages",
     [BASIS_RATE] = "carries less than expected",
@@ -115,9 +116,10 @@ static const char *fault_text (const struct finding *x, char text[3 * TIME])
     if (isnan (x->excess_ns))
         return is_told (x) ? "is slow" : "may be slow";
     snprintf (text, 3 * TIME,
-              x->basis == BASIS_BEHIND ? "is %s slower than others, which got faster"
-              : is_told (x)            ? "is %s slow"
-                                       : "may be %s slow",
+              x->basis == BASIS_BEHIND  ? "is %s slower than others, which got faster"
+              : x->basis == BASIS_ALIKE ? "is %s slower, as others are at once"
+              : is_told (x)             ? "is %s slow"
+                                        : "may be %s slow",
               time_text (x->excess_ns, time));
     return text;
 }
@@ -420,6 +422,12 @@ json_t *words_steps (const struct finding *x, const struct fabric *f)
         add_step (steps, "see whether %s %s left out of an upgrade that made the "
                          "others faster", x->nnodes > 0 ? nodes : "its switches",
                   x->nnodes == 1 ? "was" : "were");
+    else if (x->basis == BASIS_ALIKE) {
+        add_step (steps, "see what was changed at %s and others, as by an upgrade: "
+                         "they got slower by the same", nodes);
+        add_step (steps, "if it is to stay: pmm ledger rebase %s",
+                  x->nsuspects == 1 ? net->link[*x->suspect].id : "CABLE");
+    }
     else {
         if (x->basis == BASIS_LOSS || x->basis == BASIS_SLOW)
             add_step (steps, "read the error counters of the ports: pmm fabric "
@@ -464,6 +472,8 @@ char *words_do (const struct finding *x, const struct fabric *f,
     nodes = node_list (x);
     text = xasprintf (x->basis == BASIS_BEHIND
                           ? "ask your support whether %s missed an upgrade"
+                      : x->basis == BASIS_ALIKE
+                          ? "ask your support whether %s and others had an upgrade"
                           : "leave out %s, or send this to your support", nodes);
     free (nodes);
     return text;

@@ -31,6 +31,7 @@ enum {
     SWITCHES_NAMED_MAX = 3, /* for a route, the likeliest ones */
 };
 
+#define ALIKE_SD 3.0 /* standard errors by which the same excess may differ */
 #define BASELINE_SHARE_MAX 0.25 /* of the class's variance */
 #define KNOWN_MAX_SD_NS \
     120.0 /* of a latency that is accurate enough to report */
@@ -727,6 +728,51 @@ static void judge_laggard (struct judgement *j, struct finding *f)
                              : FACT (CLASS_DIFFERS, N (most->ns)));
 }
 
+/* Whether two got slower by the same, as far as is known. */
+static bool are_alike (const struct finding *a, const struct finding *b)
+{
+    return a->basis == BASIS_BASELINE && b->basis == BASIS_BASELINE
+           && fabs (a->excess_ns - b->excess_ns)
+                  <= ALIKE_SD * hypot (a->stderr_ns, b->stderr_ns);
+}
+
+static bool is_most_likely_end (const struct judgement *j, const struct finding *f)
+{
+    return f->nsuspects > 0 && f->kind != FINDING_NODE
+           && j->net->link[f->suspect[0]].kind == LINK_HOST;
+}
+
+/* Hosts go bad one by one, each by a time of its own. Where more of them got slower by
+ * the same than would go bad in a month, they were changed, as by an upgrade; and what
+ * else did may be the same, seen by few rows.
+ */
+static void judge_alike (struct judgement *j)
+{
+    struct verdict *v = j->verdict;
+    struct finding like = { .basis = BASIS_CLASS };
+    size_t hosts = 0, most = 0;
+
+    for (size_t k = 0; k < j->model.m; k++)
+        hosts += j->net->link[j->model.link[k]].kind == LINK_HOST;
+    for (size_t i = 0; i < v->nfindings; i++) {
+        size_t n = 0;
+
+        for (size_t k = 0; k < v->nfindings; k++)
+            n += is_most_likely_end (j, &v->finding[k])
+                 && are_alike (&v->finding[i], &v->finding[k]);
+        if (n > most) {
+            most = n;
+            like = v->finding[i];
+        }
+    }
+    for (size_t i = 0; i < v->nfindings && most >= verdict_too_many (hosts); i++)
+        if (are_alike (&like, &v->finding[i])) {
+            v->finding[i].basis = BASIS_ALIKE;
+            if (v->finding[i].level == VERDICT_FAIL)
+                v->finding[i].level = VERDICT_WARN;
+        }
+}
+
 /* Links that a wrong route may not cross are UNKNOWN below its excess. */
 static void spread_doubt (struct finding *f, const struct finding *route)
 {
@@ -761,6 +807,7 @@ void judge_causes (struct judgement *j)
     for (size_t i = 0; i < v->nfindings; i++)
         if (v->finding[i].kind != FINDING_ROUTE)
             judge_laggard (j, &v->finding[i]);
+    judge_alike (j);
     for (size_t i = 0; i < v->nfindings; i++)
         for (size_t k = 0; k < v->nfindings; k++)
             spread_doubt (&v->finding[k], &v->finding[i]);

@@ -32,8 +32,8 @@ const char *const finding_basis_names[] = {
     [BASIS_COUNTER] = "counter",   [BASIS_WIDTH] = "width",
     [BASIS_SPEED] = "speed",       [BASIS_TRAFFIC] = "traffic",
     [BASIS_LOOPBACK] = "loopback", [BASIS_BEHIND] = "behind",
-    [BASIS_LOSS] = "loss",         [BASIS_SLOW] = "delay",
-    [BASIS_RATE] = "rate",
+    [BASIS_ALIKE] = "alike",       [BASIS_LOSS] = "loss",
+    [BASIS_SLOW] = "delay",        [BASIS_RATE] = "rate",
     NULL,
 };
 
@@ -159,8 +159,7 @@ const struct fact *finding_fact (const struct finding *f, enum fact_kind kind)
     return NULL;
 }
 
-/* The least number of slow cables among these links that is as rare as that. */
-static size_t too_many_at_once (size_t links)
+size_t verdict_too_many (size_t links)
 {
     static const double slow_a_month = .02 / 12, rare = 1e-3;
     double mean = slow_a_month * (double)links, term = exp (-mean);
@@ -189,7 +188,7 @@ void verdict_find_at_once (struct verdict *v)
     for (size_t i = 0; i < v->nfindings; i++)
         n += is_of_some_place_between (&v->finding[i]);
     for (size_t i = 0; i < v->nfindings; i++)
-        v->finding[i].at_once = n >= too_many_at_once (v->links)
+        v->finding[i].at_once = n >= verdict_too_many (v->links)
                                 && is_of_some_place_between (&v->finding[i]);
 }
 

@@ -47,6 +47,8 @@ enum finding_basis {
                        round trips by no more: WARN */
     BASIS_BEHIND,   /* as fast as before, or nearly, where its class got faster:
                        WARN */
+    BASIS_ALIKE,    /* slower than before, and so are other hosts, by the same: what
+                       was changed, not what broke: WARN */
     BASIS_LOSS,     /* loses messages */
     BASIS_SLOW,     /* delays some messages: WARN, unless it counts errors */
     BASIS_RATE,     /* carries less than expected: less than it did before, or
@@ -285,6 +287,9 @@ void finding_add_host (struct verdict *v, struct finding *f, const char *host);
  * they have a cause in common: others' traffic, or what was changed since.
  */
 void verdict_find_at_once (struct verdict *v);
+
+/* The least number of slow ones among so many that is as rare. */
+size_t verdict_too_many (size_t links);
 
 /* How many they are; those that FAIL, since counters say so, stand for themselves. */
 size_t verdict_at_once (const struct verdict *v);

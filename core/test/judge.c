@@ -982,6 +982,46 @@ static void test_no_fault (void)
     tablenet_destroy (net);
 }
 
+/* One host gets slower by 1 us, and four others by 400 ns each. */
+static void slow_several (struct job *job, struct samples *s, uint32_t link)
+{
+    for (size_t i = 0; i < s->nsamples; i++)
+        for (size_t j = 0, n = 0; j < job->m; j++) {
+            uint32_t l = job->link[j];
+
+            if (job->net->info[l].kind == LINK_HOST && (l == link || n++ < 4))
+                shift (&s->sample[i],
+                       (l == link ? 1000 : 400) * crosses (job, &s->sample[i], l));
+        }
+}
+
+static void test_alike (void)
+{
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+    size_t alike = 0;
+    struct samples *s;
+    struct verdict *v;
+    uint32_t link;
+    struct job job;
+
+    job_open (&job, net, NODES, 5, 99);
+    s = job_samples (&job, 5, 99);
+    link = busiest (&job, s, LINK_HOST);
+    v = job_check (&job, 5, 99, true, slow_several, link);
+    for (size_t k = 1; k < v->nfindings; k++)
+        alike += v->finding[k].basis == BASIS_ALIKE
+                 && v->finding[k].level == VERDICT_WARN;
+    ok (v->nfindings == 5 && alike == 4 && v->finding[0].level == VERDICT_FAIL
+            && names (v->finding, link),
+        "hosts that got slower by the same: %zu of %zu are WARNs", alike,
+        v->nfindings);
+    print (v);
+    verdict_destroy (v);
+    samples_destroy (s);
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
 /* A link that explains an excess, and by one direction, too, is named once. */
 static void test_suspects (void)
 {
@@ -1681,6 +1721,7 @@ int main (int argc, char **argv)
     test_cases ();
     test_paused ();
     test_no_fault ();
+    test_alike ();
     test_stayed ();
     test_suspects ();
     test_busy ();
