@@ -424,7 +424,8 @@ json_t *words_steps (const struct finding *x, const struct fabric *f)
                   x->nnodes == 1 ? "was" : "were");
     else if (x->basis == BASIS_ALIKE) {
         add_step (steps, "see what was changed at %s and others, as by an upgrade: "
-                         "they got slower by the same", nodes);
+                         "they got slower by the same",
+                  x->nnodes > 0 ? nodes : "its switches");
         add_step (steps, "if it is to stay: pmm ledger rebase %s",
                   x->nsuspects == 1 ? net->link[*x->suspect].id : "CABLE");
     }

@@ -77,7 +77,7 @@ most="
     compare/throughput 1016
     core/baseline 2215
     core/check 678
-    core/judge 9876
+    core/judge 9927
     core/linear 2500
     core/paths 1531
     core/plan 4177

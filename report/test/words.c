@@ -142,6 +142,19 @@ static void test_left_behind (void)
         "faster");
     is (words_do (&x, f, WORDS_JOB),
         "ask your support whether h0003 missed an upgrade");
+
+    x.basis = BASIS_ALIKE;
+    x.excess_ns = 402;
+    is (words_finding (&x, f),
+        "a cable is 402 ns slower, as others are at once: h0003's");
+    is (words_excess (&x), "+402 ns (+-14), slower than in the baseline, as other "
+                           "hosts are by the same");
+    is (words_do (&x, f, WORDS_STAFF),
+        "see what was changed at h0003 and others, as by an upgrade: they got "
+        "slower by the same; if it is to stay: pmm ledger rebase "
+        "0002c90000000030/1");
+    is (words_do (&x, f, WORDS_JOB),
+        "ask your support whether h0003 and others had an upgrade");
 }
 
 static void test_sentences (void)
