@@ -238,7 +238,7 @@ audit >second
 is "$(cat first second | grep -c FAIL)" 2 "a slow cable in two audits"
 act >said
 like "$(drained)" '^h0005 pmm: h0005 .* \+[0-9]+ ns over' \
-    "drains its node, with a plain Reason"
+    "drains its node, with a plain Reason" || diag "$(<said)"
 ls told | sed 's/-.*//' | sort -u >uids
 is "$(<uids)" "$(id -u "$test_user")" "and nothing of the user's ran as others"
 
