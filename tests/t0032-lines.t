@@ -106,7 +106,7 @@ mkdir -p "$workdir/shared" "${etc%/*}"
 pmm setup --shared "$workdir/shared/slurm-pmm" --apply >out 2>&1
 ok $? "pmm setup" || diag "$(<out)"
 printf '%s\n' 'Transport = emu' "EmuSocket = $workdir/emu" 'AuditEvery = 0' \
-    "Spool = $workdir/spool" >>"$conf"
+    "Timeout = $((60 * patience))" "Spool = $workdir/spool" >>"$conf"
 pmm setup --apply >out 2>&1
 cat "$etc/plugstack.conf" >>"$workdir/slurm/etc/plugstack.conf"
 # A cable that pmm fabric check finds, at a host without a node.
