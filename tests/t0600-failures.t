@@ -67,11 +67,8 @@ conf Timeout 30
 wrap 'sleep 1000'
 checked "a probe that hangs" \
     "1 node did not answer: h0003|PMI-2: not all of the 4 nodes came within"
-conf Timeout 10
 wrap 'exit 0'
-# on a slow machine the step starts so late that its own deadline is not met
-checked "a probe that leaves" \
-    "not checked: (timed out|PMIx|PMI-2|no result within 10 s)"
+checked "a probe that leaves" "not checked: (timed out|PMIx|PMI-2)"
 conf Timeout $((15 * patience))
 conf Probe "$workdir/nothing-here"
 checked "no probe" "nothing-here|without a result"
