@@ -288,7 +288,7 @@ void finding_add_host (struct verdict *v, struct finding *f, const char *host);
  */
 void verdict_find_at_once (struct verdict *v);
 
-/* The least number of slow ones among so many that is as rare. */
+/* How many slow ones among so many links are as rare as that: the least number. */
 size_t verdict_too_many (size_t links);
 
 /* How many they are; those that FAIL, since counters say so, stand for themselves. */
