@@ -116,8 +116,9 @@ is "$? $(<out)$(<err)" "0 " "four processes, thrice" || exit
 
 # said NAME: the record, without its nonce
 said () { sed -n 's/^pmm-result 1 \([A-Z]*\) [0-9a-f]* /\1 /p' "$1/h0001.out"; }
-# most NAME FILTER: in Mbit/s, of bursts that FILTER chooses, but for crowds: what a host
-# sends to several at once leaves the shaper's queue one flow after the other.
+# most NAME FILTER: in Mbit/s, of bursts that FILTER chooses, but for crowds: bursts
+# here are so short that what a host sends to several goes out one flow after the other,
+# and each has the whole cable while it lasts.
 most () {
     jq ".bursts.flows | map(select(.crowd == 0)) | [$2] | max / 1e6 | floor" \
         "$1/samples.json"
